@@ -1,0 +1,34 @@
+//! From bytes to a [`Program`](crate::model::Program), and back: one file or folder per format.
+//!
+//! A front end sees the model and nothing else. Bad input is a list of [`Diagnostic`]s, each with its place
+//! in the file; who prints them, and how, is not decided here.
+
+use crate::model::Program;
+use std::ops::Range;
+
+/// A program that was read, and what is doubtful about it.
+#[derive(Clone, Debug)]
+pub struct Input {
+    pub program: Program,
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// One thing that is wrong, or doubtful, in an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub severity: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The bytes of the source that the message is about, if it is about any.
+    pub span: Option<Range<usize>>,
+    /// A few words under the marked text, such as what was expected there.
+    pub label: String,
+    /// A way out, if one is near.
+    pub help: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    Error,
+    Warning,
+}

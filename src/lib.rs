@@ -1,0 +1,5 @@
+//! overtake finds the bugs that x86's store buffers put into concurrent programs.
+
+pub mod front;
+pub mod model;
+pub mod verdict;

@@ -1,0 +1,19 @@
+//! What is a program? Threads as control-flow graphs over one shared memory, and what is asked of them.
+//!
+//! A [`Program`] is a value: checked once when it is built, never edited afterwards. The analyses beside it
+//! (`access`, `interval`, `live`) read programs and know nothing of machines, engines or files.
+
+
+pub mod expr;
+pub mod instr;
+
+
+pub mod program;
+pub mod property;
+mod validity;
+
+pub use expr::{BinOp, DivisionByZero, Expr, UnOp, Value};
+pub use instr::{Instr, Reg, RegExpr, RmwOp};
+pub use program::{Addr, Edge, EdgeId, Loc, Location, Program, Thread, ThreadId, Variable};
+pub use property::{Atom, Pred, Property, PropertyKind};
+pub use validity::Invalid;

@@ -1,0 +1,359 @@
+//! The program itself: shared variables, threads as graphs, properties; and the names of its parts.
+//!
+//! Addresses are the integers from 0 up, one per cell of the variables in their order. A thread's graph has
+//! locations as nodes and instructions on edges; `end` is the location where the thread is finished and has
+//! no way out. Two things can go wrong in a thread whatever the memory model: a failing `assert`, a division
+//! by zero or an access outside memory takes it to [`Loc::TRAP`], which lies outside the graph.
+//! Invariant: every `Program` has passed `validity`; all ids in it are in range.
+
+use super::validity::{self, Invalid};
+use super::{Atom, Instr, Property, Reg, RegExpr, RmwOp, Value};
+use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
+use petgraph::visit::EdgeRef;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ThreadId(pub u16);
+
+/// A location of one thread's graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Loc(pub u32);
+
+/// An edge of one thread's graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EdgeId(pub u32);
+
+/// A cell of shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Addr(pub u32);
+
+impl ThreadId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Loc {
+    /// Where a thread stands after an error of its own.
+    pub const TRAP: Loc = Loc(u32::MAX);
+
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl EdgeId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Addr {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Reg {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A named run of cells; `init` has one value per cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variable {
+    pub name: String,
+    pub init: Vec<Value>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edge {
+    pub from: Loc,
+    pub to: Loc,
+    pub instr: Instr,
+    /// The line of the user's file, 0 if there is none.
+    #[serde(default)]
+    pub line: u32,
+    /// The instruction as the user wrote it, with the constants of templates filled in.
+    #[serde(default)]
+    pub text: String,
+    /// The edge of the user's program that this one was derived from, in a derived program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<EdgeId>,
+}
+
+/// The parts of a thread, as a front end gathers them and as `.ron` files hold them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadParts {
+    pub name: String,
+    pub registers: Vec<String>,
+    pub locations: Vec<Location>,
+    pub edges: Vec<Edge>,
+    pub initial: Loc,
+    pub end: Loc,
+}
+
+/// The parts of a program; [`Program::new`] checks them and builds the graphs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramParts {
+    pub memory: Vec<Variable>,
+    pub threads: Vec<ThreadParts>,
+    pub properties: Vec<Property>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Thread {
+    name: String,
+    registers: Vec<String>,
+    graph: DiGraph<Location, Edge, u32>,
+    initial: Loc,
+    end: Loc,
+}
+
+#[derive(Clone, Debug)]
+pub struct Program {
+    memory: Vec<Variable>,
+    initial_memory: Vec<Value>,
+    threads: Vec<Thread>,
+    properties: Vec<Property>,
+}
+
+impl Program {
+    /// Checks the parts, and reports everything that is wrong with them.
+    pub fn new(parts: ProgramParts) -> Result<Program, Vec<Invalid>> {
+        let wrong = validity::check(&parts);
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let initial_memory = parts.memory.iter().flat_map(|v| v.init.iter().copied()).collect();
+        let threads = parts.threads.into_iter().map(Thread::new).collect();
+        Ok(Program { memory: parts.memory, initial_memory, threads, properties: parts.properties })
+    }
+
+    pub fn to_parts(&self) -> ProgramParts {
+        ProgramParts {
+            memory: self.memory.clone(),
+            threads: self.threads.iter().map(Thread::to_parts).collect(),
+            properties: self.properties.clone(),
+        }
+    }
+
+    pub fn variables(&self) -> &[Variable] {
+        &self.memory
+    }
+
+    pub fn initial_memory(&self) -> &[Value] {
+        &self.initial_memory
+    }
+
+    /// The number of cells; addresses run from 0 up to it.
+    pub fn cells(&self) -> usize {
+        self.initial_memory.len()
+    }
+
+    /// The cell at a computed address, if there is one.
+    #[inline]
+    pub fn cell(&self, address: Value) -> Option<Addr> {
+        usize::try_from(address).ok().filter(|&a| a < self.cells()).map(|a| Addr(a as u32))
+    }
+
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    pub fn thread(&self, t: ThreadId) -> &Thread {
+        &self.threads[t.index()]
+    }
+
+    pub fn thread_ids(&self) -> impl Iterator<Item = ThreadId> + use<> {
+        (0..self.threads.len() as u16).map(ThreadId)
+    }
+
+    pub fn properties(&self) -> &[Property] {
+        &self.properties
+    }
+
+    pub fn has_asserts(&self) -> bool {
+        self.threads.iter().any(|t| t.edges().any(|(_, e)| matches!(e.instr, Instr::Assert(_))))
+    }
+
+    pub fn has_locks(&self) -> bool {
+        self.threads.iter().any(|t| t.edges().any(|(_, e)| matches!(e.instr, Instr::Lock)))
+    }
+
+    /// The name of a cell: `x`, or `a[2]` inside an array.
+    pub fn cell_name(&self, addr: Addr) -> String {
+        let (variable, offset) = self.variable_at(addr);
+        if variable.init.len() == 1 { variable.name.clone() } else { format!("{}[{offset}]", variable.name) }
+    }
+
+    /// The cell as the native language writes it inside brackets: `x`, or `a + 2`.
+    pub fn cell_expr(&self, addr: Addr) -> String {
+        match self.variable_at(addr) {
+            (variable, 0) => variable.name.clone(),
+            (variable, offset) => format!("{} + {offset}", variable.name),
+        }
+    }
+
+    fn variable_at(&self, addr: Addr) -> (&Variable, usize) {
+        let mut offset = addr.index();
+        for variable in &self.memory {
+            if offset < variable.init.len() {
+                return (variable, offset);
+            }
+            offset -= variable.init.len();
+        }
+        unreachable!("an address in a program lies inside its memory")
+    }
+
+    pub fn show_atom(&self, atom: &Atom) -> String {
+        match atom {
+            Atom::At(t, locs) => {
+                let thread = self.thread(*t);
+                let places: Vec<String> =
+                    locs.iter().map(|&l| format!("{}@{}", thread.name, thread.location_name(l))).collect();
+                match places.len() {
+                    1 => places[0].clone(),
+                    _ => format!("({})", places.join(" || ")),
+                }
+            }
+            Atom::Reg(t, r) => format!("{}.{}", self.thread(*t).name, self.thread(*t).register_name(*r)),
+            Atom::Mem(a) => format!("[{}]", self.cell_expr(*a)),
+        }
+    }
+}
+
+impl Thread {
+    fn new(parts: ThreadParts) -> Thread {
+        let mut graph = DiGraph::with_capacity(parts.locations.len(), parts.edges.len());
+        for location in parts.locations {
+            graph.add_node(location);
+        }
+        for edge in parts.edges {
+            graph.add_edge(NodeIndex::new(edge.from.index()), NodeIndex::new(edge.to.index()), edge);
+        }
+        Thread {
+            name: parts.name,
+            registers: parts.registers,
+            graph,
+            initial: parts.initial,
+            end: parts.end,
+        }
+    }
+
+    fn to_parts(&self) -> ThreadParts {
+        ThreadParts {
+            name: self.name.clone(),
+            registers: self.registers.clone(),
+            locations: self.graph.node_weights().cloned().collect(),
+            edges: self.graph.edge_weights().cloned().collect(),
+            initial: self.initial,
+            end: self.end,
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn registers(&self) -> &[String] {
+        &self.registers
+    }
+
+    pub fn register_name(&self, r: Reg) -> &str {
+        &self.registers[r.index()]
+    }
+
+    pub fn graph(&self) -> &DiGraph<Location, Edge, u32> {
+        &self.graph
+    }
+
+    pub fn initial(&self) -> Loc {
+        self.initial
+    }
+
+    pub fn end(&self) -> Loc {
+        self.end
+    }
+
+    pub fn locations(&self) -> impl Iterator<Item = Loc> + use<> {
+        (0..self.graph.node_count() as u32).map(Loc)
+    }
+
+    pub fn edges(&self) -> impl Iterator<Item = (EdgeId, &Edge)> {
+        self.graph.edge_references().map(|e| (EdgeId(e.id().index() as u32), e.weight()))
+    }
+
+    pub fn edge(&self, id: EdgeId) -> &Edge {
+        &self.graph[EdgeIndex::new(id.index())]
+    }
+
+    /// The edges out of a location, in the order of the program text.
+    pub fn edges_from(&self, loc: Loc) -> Vec<(EdgeId, &Edge)> {
+        let mut edges: Vec<_> = self
+            .graph
+            .edges(NodeIndex::new(loc.index()))
+            .map(|e| (EdgeId(e.id().index() as u32), e.weight()))
+            .collect();
+        edges.sort_by_key(|(id, _)| *id);
+        edges
+    }
+
+    pub fn location(&self, loc: Loc) -> &Location {
+        &self.graph[NodeIndex::new(loc.index())]
+    }
+
+    /// A label of the location, or a made-up name that no label can have.
+    pub fn location_name(&self, loc: Loc) -> String {
+        match loc {
+            Loc::TRAP => "<error>".to_string(),
+            _ => match self.location(loc).labels.first() {
+                Some(label) => label.clone(),
+                None if loc == self.end => "<end>".to_string(),
+                None => format!("<{}>", loc.0),
+            },
+        }
+    }
+
+    pub fn show_expr(&self, e: &RegExpr) -> String {
+        e.show(&|r| self.register_name(*r).to_string())
+    }
+
+    /// The instruction in the native language.
+    pub fn show_instr(&self, program: &Program, instr: &Instr) -> String {
+        let reg = |r: &Reg| self.register_name(*r);
+        let expr = |e: &RegExpr| self.show_expr(e);
+        let addr = |e: &RegExpr| match e.constant().and_then(|a| program.cell(a)) {
+            Some(cell) => program.cell_expr(cell),
+            None => self.show_expr(e),
+        };
+        match instr {
+            Instr::Load { dst, addr: a } => format!("load {}, [{}]", reg(dst), addr(a)),
+            Instr::Store { addr: a, value } => format!("store [{}], {}", addr(a), expr(value)),
+            Instr::Fence => "fence".to_string(),
+            Instr::Assign { dst, value } => format!("{} = {}", reg(dst), expr(value)),
+            Instr::Any { dst, lo, hi } => format!("{} = any({lo}..={hi})", reg(dst)),
+            Instr::Assume(e) => format!("assume {}", expr(e)),
+            Instr::Assert(e) => format!("assert {}", expr(e)),
+            Instr::Rmw { dst, addr: a, op: RmwOp::Swap(v) } => {
+                format!("xchg {}, [{}], {}", reg(dst), addr(a), expr(v))
+            }
+            Instr::Rmw { dst, addr: a, op: RmwOp::Add(v) } => {
+                format!("add {}, [{}], {}", reg(dst), addr(a), expr(v))
+            }
+            Instr::Rmw { dst, addr: a, op: RmwOp::Cas { old, new } } => {
+                format!("cas {}, [{}], {}, {}", reg(dst), addr(a), expr(old), expr(new))
+            }
+            Instr::Lock => "lock".to_string(),
+            Instr::Unlock => "unlock".to_string(),
+            Instr::Nop => "nop".to_string(),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What may be asked of a program? Predicates over its states, and when they count.
+//!
+//! `check` asks of each property whether a state against it can be reached; `Goal` in `verdict` turns the
+//! properties of a program into that one question.
+
+use super::{Addr, Expr, Loc, Program, Reg, ThreadId};
+use serde::{Deserialize, Serialize};
+
+/// A fact about a state: 0 or 1 for `At`, the value for the others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Atom {
+    /// The thread stands at one of these locations.
+    At(ThreadId, Vec<Loc>),
+    Reg(ThreadId, Reg),
+    Mem(Addr),
+}
+
+pub type Pred = Expr<Atom>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PropertyKind {
+    /// No reachable state has the predicate.
+    Forbid,
+    /// A litmus question: does some final state have the predicate? Reached counts as violated.
+    Exists,
+    /// No final state has the predicate.
+    Never,
+    /// Every final state has the predicate.
+    Forall,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Property {
+    pub kind: PropertyKind,
+    pub pred: Pred,
+    #[serde(default)]
+    pub line: u32,
+}
+
+impl PropertyKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            PropertyKind::Forbid => "forbid",
+            PropertyKind::Exists => "exists",
+            PropertyKind::Never => "never",
+            PropertyKind::Forall => "forall",
+        }
+    }
+}
+
+impl Property {
+    /// The property in the native language.
+    pub fn show(&self, program: &Program) -> String {
+        format!("{} {}", self.kind.word(), self.pred.show(&|a| program.show_atom(a)))
+    }
+}
