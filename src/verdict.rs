@@ -230,10 +230,8 @@ pub enum Answer {
 /// Why `safe` is a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// Every state of the model was visited.
+    /// Every state of the model was visited, and none is a goal state.
     Exhausted,
-    /// No action can lead to the goal: no location it names lies on any path.
-    Vacuous,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -271,11 +269,7 @@ impl Outcome {
 }
 
 /// Does the clause hold, given where the threads stand and what an atom is worth?
-pub fn clause_holds(
-    clause: &Clause,
-    all_at_end: impl Fn() -> bool,
-    atom: &impl Fn(&Atom) -> Value,
-) -> bool {
+pub fn clause_holds(clause: &Clause, all_at_end: impl Fn() -> bool, atom: &impl Fn(&Atom) -> Value) -> bool {
     let counts = clause.when == When::Always || all_at_end();
     counts && holds(&clause.pred, atom)
 }

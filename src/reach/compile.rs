@@ -8,14 +8,15 @@
 //! error of its own, and `stuck`, for a thread that can never move again.
 //! Invariant: stops have the lowest numbers, so that a stored location needs few bits.
 
-use super::machine::Memory;
 use super::Reductions;
+use super::machine::Memory;
 use super::pack::Layout;
 use crate::model::access::{self, Access, Futures};
 use crate::model::interval::{Interval, Intervals};
 use crate::model::live::{Live, Watched};
 use crate::model::{
-    Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp, Value,
+    Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp,
+    Value,
 };
 use crate::verdict::{Goal, When};
 
@@ -123,7 +124,6 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub struct CThread {
     pub nodes: Vec<Node>,
-    pub initial: u32,
     pub end: u32,
     pub trap: u32,
     pub stuck: u32,
@@ -191,8 +191,7 @@ impl<'a> Compiler<'a> {
         let intervals = Intervals::of(program);
         let futures = Futures::of(program, &intervals);
         let (watched, watched_cells, watched_locs) = watched(program, goal);
-        let live =
-            if reductions.liveness { Live::of(program, &watched) } else { Live::everything(program) };
+        let live = if reductions.liveness { Live::of(program, &watched) } else { Live::everything(program) };
         let mut next = lock_slot(program.threads().len()) + 1;
         let mut register_base = Vec::new();
         for thread in program.threads() {
@@ -219,11 +218,8 @@ impl<'a> Compiler<'a> {
         let numbering: Vec<Numbering> =
             self.program.thread_ids().map(|t| Numbering::new(&self.stops(t))).collect();
         let slots = self.slots(&numbering);
-        let threads: Vec<CThread> = self
-            .program
-            .thread_ids()
-            .map(|t| self.thread(t, &numbering[t.index()], &slots))
-            .collect();
+        let threads: Vec<CThread> =
+            self.program.thread_ids().map(|t| self.thread(t, &numbering[t.index()], &slots)).collect();
         let clauses = self.goal.clauses.iter().map(|c| self.clause(c.when, &c.pred, &numbering)).collect();
         let cells = (0..self.program.cells()).map(|a| self.intervals.cell(a));
         let contents = cells.reduce(Interval::join).unwrap_or(Interval::constant(0));
@@ -356,7 +352,6 @@ impl<'a> Compiler<'a> {
         }
         CThread {
             nodes: nodes.into_iter().map(|n| n.expect("every number names a node")).collect(),
-            initial: numbering.node(thread.initial()),
             end: numbering.node(thread.end()),
             trap: numbering.trap(),
             stuck: numbering.stuck(),
@@ -392,12 +387,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Registers that have a field but do not matter at a node, with the value whose field is 0.
-    fn dead(
-        &self,
-        t: ThreadId,
-        slots: &[Option<Interval>],
-        live: impl Fn(Reg) -> bool,
-    ) -> Vec<(u32, Value)> {
+    fn dead(&self, t: ThreadId, slots: &[Option<Interval>], live: impl Fn(Reg) -> bool) -> Vec<(u32, Value)> {
         let base = self.register_base[t.index()];
         let registers = (0..self.program.thread(t).registers().len() as u16).map(Reg);
         registers

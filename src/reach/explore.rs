@@ -126,7 +126,8 @@ struct Stealing<'a> {
 
 impl Stealing<'_> {
     fn steal(&self) -> Option<Task> {
-        let attempt = || self.others.iter().map(|o| o.steal_batch_and_pop(&self.own)).collect::<Steal<Task>>();
+        let attempt =
+            || self.others.iter().map(|o| o.steal_batch_and_pop(&self.own)).collect::<Steal<Task>>();
         std::iter::repeat_with(attempt).find(|s| !s.is_retry()).and_then(Steal::success)
     }
 }
@@ -138,6 +139,7 @@ impl Frontier for Stealing<'_> {
 
     /// Waits while other workers may still produce tasks. All are idle at once only if every queue is empty:
     /// a worker empties its own queue before it idles, and leaves idleness before it takes from another.
+    /// Nobody comes back from that, so a worker that asks again only adds to the count.
     fn pop(&mut self) -> Option<Task> {
         if let Some(task) = self.own.pop().or_else(|| self.steal()) {
             return Some(task);
@@ -145,7 +147,7 @@ impl Frontier for Stealing<'_> {
         let workers = self.others.len();
         self.idle.fetch_add(1, Ordering::SeqCst);
         for spins in 0u32.. {
-            if self.idle.load(Ordering::SeqCst) == workers || self.stop.load(Ordering::Relaxed) {
+            if self.idle.load(Ordering::SeqCst) >= workers || self.stop.load(Ordering::Relaxed) {
                 return None;
             }
             if self.others.iter().any(|o| !o.is_empty()) {
@@ -162,6 +164,17 @@ impl Frontier for Stealing<'_> {
 
     fn len(&self) -> usize {
         self.own.len()
+    }
+}
+
+/// A worker that panics must not leave the others waiting for it.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -189,7 +202,15 @@ impl<M: Machine> Search<'_, M> {
         let (mut tasks, mut corner) = (Vec::new(), Corner::default());
         self.seen.settle(&mut corner, self.workers);
         let table = self.seen.lock();
-        let mut taker = Taker { search: self, table: &table, corner: &mut corner, frontier: &mut tasks, parent: None, transitions: 0, full: false };
+        let mut taker = Taker {
+            search: self,
+            table: &table,
+            corner: &mut corner,
+            frontier: &mut tasks,
+            parent: None,
+            transitions: 0,
+            full: false,
+        };
         let _ = self.machine.initial(&mut self.machine.scratch(), &mut taker);
         drop(table);
         self.seen.settle(&mut corner, self.workers);
@@ -208,7 +229,10 @@ impl<M: Machine> Search<'_, M> {
         std::thread::scope(|scope| {
             for own in queues {
                 let frontier = Stealing { own, others: &others, idle: &idle, stop: &self.stop };
-                scope.spawn(move || self.work(frontier));
+                scope.spawn(move || {
+                    let _last_will = StopOnPanic(&self.stop);
+                    self.work(frontier);
+                });
             }
         });
     }

@@ -126,8 +126,7 @@ mod tests {
     fn interval_and_value() -> impl Strategy<Value = (Interval, Value)> {
         let small = (-5i64..5, 0i64..9).prop_map(|(lo, more)| (lo, lo + more));
         let any = (any::<i64>(), any::<i64>()).prop_map(|(a, b)| (a.min(b), a.max(b)));
-        prop_oneof![3 => small, 1 => any]
-            .prop_flat_map(|(lo, hi)| (Just(Interval { lo, hi }), lo..=hi))
+        prop_oneof![3 => small, 1 => any].prop_flat_map(|(lo, hi)| (Just(Interval { lo, hi }), lo..=hi))
     }
 
     proptest! {

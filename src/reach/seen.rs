@@ -287,7 +287,13 @@ fn grown(capacity: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn insert(seen: &Seen, corner: &mut Corner, words: &[u64], parent: Option<Offset>, sleep: u16) -> Inserted {
+    fn insert(
+        seen: &Seen,
+        corner: &mut Corner,
+        words: &[u64],
+        parent: Option<Offset>,
+        sleep: u16,
+    ) -> Inserted {
         loop {
             let done = seen.insert(&seen.lock(), corner, words, parent, sleep);
             if done != Inserted::Full {
@@ -305,7 +311,8 @@ mod tests {
         let state = |i: u64| vec![i % 7, i / 7, 3];
         let mut offsets = Vec::new();
         for i in 0..100_000 {
-            let Inserted::New(offset) = insert(&seen, &mut corner, &state(i), offsets.last().copied(), 0) else {
+            let Inserted::New(offset) = insert(&seen, &mut corner, &state(i), offsets.last().copied(), 0)
+            else {
                 panic!("state {i} was not new");
             };
             offsets.push(offset);
