@@ -9,6 +9,7 @@ mod expand;
 mod fold;
 mod lex;
 mod parse;
+mod print;
 mod problems;
 
 use crate::front::{Diagnostic, Input};
@@ -37,4 +38,9 @@ pub fn read(source: &str, defines: &[(String, Value)]) -> Result<Input, Vec<Diag
             Err(problems.finish())
         }
     }
+}
+
+/// The program as text that [`read`] takes back.
+pub fn write(program: &Program) -> String {
+    print::write(program)
 }

@@ -75,9 +75,12 @@ impl<'s, L: Leaves<'s>> Lowering<'_, L> {
         rest: &[(BinOp, Span, ast::Expr<'s>)],
         role: Role,
     ) -> Result<Tree<L::Leaf>, Reported> {
-        let mut left = self.expr(first, role)?;
-        for (op, span, right) in rest {
-            let right = self.expr(right, role)?;
+        // All operands are looked at, so that all that is wrong with them is found.
+        let first = self.expr(first, role);
+        let others: Vec<_> = rest.iter().map(|(_, _, e)| self.expr(e, role)).collect();
+        let mut left = first?;
+        for ((op, span, _), right) in rest.iter().zip(others) {
+            let right = right?;
             let depth = left.depth.max(right.depth);
             let expr = match fold::binary(*op, left.expr, right.expr) {
                 Ok(expr) => expr,
@@ -106,11 +109,21 @@ impl<'s, L: Leaves<'s>> Lowering<'_, L> {
     {
         let decides = |c: Value| (c != 0) == (op == BinOp::Or);
         let (mut operands, mut all_constant, mut decided) = (Vec::new(), true, false);
+        let mut wrong = None;
         for e in std::iter::once(first).chain(rest) {
-            let operand = self.expr(e, if decided { Role::Dead } else { role })?;
+            let operand = match self.expr(e, if decided { Role::Dead } else { role }) {
+                Ok(operand) => operand,
+                Err(reported) => {
+                    wrong = Some(reported);
+                    continue;
+                }
+            };
             all_constant &= matches!(operand.expr, Expr::Const(_));
             decided |= all_constant && matches!(operand.expr, Expr::Const(c) if decides(c));
             operands.push(operand);
+        }
+        if let Some(reported) = wrong {
+            return Err(reported);
         }
         let expr = Expr::Const((op == BinOp::Or) as Value);
         let joined = fold::join(operands, &mut |a: Tree<L::Leaf>, b: Tree<L::Leaf>| {
