@@ -47,11 +47,12 @@ impl<'s> Parser<'s, '_> {
         }
         let body = self.body(Encloser::Thread, 0, file);
         if self.eat(Kind::End).is_none() {
-            let name = header.as_ref().map_or("", |(name, _)| name.text);
-            let problem = Problem::error(format!("thread `{}` has no `end`", shorten(name)))
-                .at(start)
-                .label("this thread is still open where the next declaration begins");
-            self.problems.report(problem);
+            if let Ok((name, _)) = &header {
+                let problem = Problem::error(format!("thread `{}` has no `end`", shorten(name.text)))
+                    .at(start)
+                    .label("still open where the next declaration begins");
+                self.problems.report(problem);
+            }
         } else if self.end_of_statement().is_err() {
             self.skip_line();
         }
