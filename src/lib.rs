@@ -1,5 +1,6 @@
 //! overtake finds the bugs that x86's store buffers put into concurrent programs.
 
+pub mod cli;
 pub mod engine;
 pub mod front;
 pub mod model;
