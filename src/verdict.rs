@@ -271,11 +271,7 @@ impl Outcome {
 }
 
 /// Does the clause hold, given where the threads stand and what an atom is worth?
-pub fn clause_holds(
-    clause: &Clause,
-    all_at_end: impl Fn() -> bool,
-    atom: &impl Fn(&Atom) -> Value,
-) -> bool {
+pub fn clause_holds(clause: &Clause, all_at_end: impl Fn() -> bool, atom: &impl Fn(&Atom) -> Value) -> bool {
     let counts = clause.when == When::Always || all_at_end();
     counts && holds(&clause.pred, atom)
 }

@@ -239,13 +239,7 @@ impl Thread {
         for edge in parts.edges {
             graph.add_edge(NodeIndex::new(edge.from.index()), NodeIndex::new(edge.to.index()), edge);
         }
-        Thread {
-            name: parts.name,
-            registers: parts.registers,
-            graph,
-            initial: parts.initial,
-            end: parts.end,
-        }
+        Thread { name: parts.name, registers: parts.registers, graph, initial: parts.initial, end: parts.end }
     }
 
     fn to_parts(&self) -> ThreadParts {

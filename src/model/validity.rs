@@ -138,7 +138,8 @@ fn check_instr(thread: &ThreadParts, i: usize, instr: &Instr, wrong: &mut Vec<In
     }
     let deep = instr.exprs().iter().any(|e| e.depth() > MAX_DEPTH);
     if deep {
-        return wrong.push(Invalid::TooDeep(format!("an expression in edge {i} of thread `{}`", thread.name)));
+        return wrong
+            .push(Invalid::TooDeep(format!("an expression in edge {i} of thread `{}`", thread.name)));
     }
     let mut register = |r: Reg| {
         if r.index() >= thread.registers.len() {
