@@ -2,4 +2,5 @@
 
 pub mod front;
 pub mod model;
+pub mod sem;
 pub mod verdict;

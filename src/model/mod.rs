@@ -3,9 +3,11 @@
 //! A [`Program`] is a value: checked once when it is built, never edited afterwards. The analyses beside it
 //! (`access`, `interval`, `live`) read programs and know nothing of machines, engines or files.
 
+pub mod access;
 pub mod expr;
 pub mod instr;
-
+pub mod interval;
+pub mod live;
 pub mod program;
 pub mod property;
 mod validity;

@@ -1,0 +1,162 @@
+//! Which memory may a thread still touch? Per location, the cells it may read and write from there on.
+//!
+//! A set of cells is one machine word: cell `a` is bit `a mod 62`. Up to 62 cells that is exact; beyond, cells
+//! share bits, which makes sets larger than they are and never smaller, so "no conflict" stays a proof.
+//! Bit 63 stands for the lock around memory: every access reads it, `lock` and `unlock` write it, so that a
+//! block conflicts with all that it would hold up. Bit 62 is left to the callers.
+//! Computed addresses get the range that `interval` found.
+
+use super::interval::{Interval, Intervals};
+use super::{Instr, Loc, Program, Thread, ThreadId};
+
+const CLASSES: u32 = 62;
+const LOCK: u64 = 1 << 63;
+
+/// The bit that stands for no cell; free for callers that need one more thing to conflict on.
+pub const SPARE: u64 = 1 << 62;
+
+/// Cells read and cells written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    pub reads: u64,
+    pub writes: u64,
+}
+
+impl Access {
+    pub const NONE: Access = Access { reads: 0, writes: 0 };
+    /// What `lock` and `unlock` do.
+    pub const LOCKING: Access = Access { reads: 0, writes: LOCK };
+
+    #[inline]
+    pub fn read(cell: u32) -> Access {
+        Access { reads: bit(cell) | LOCK, writes: 0 }
+    }
+
+    #[inline]
+    pub fn write(cell: u32) -> Access {
+        Access { reads: LOCK, writes: bit(cell) }
+    }
+
+    #[inline]
+    pub fn read_write(cell: u32) -> Access {
+        Access { reads: LOCK, writes: bit(cell) }
+    }
+
+    /// May the two not be swapped?
+    #[inline]
+    pub fn conflicts(self, other: Access) -> bool {
+        self.writes & (other.reads | other.writes) | self.reads & other.writes != 0
+    }
+
+    #[inline]
+    pub fn union(self, other: Access) -> Access {
+        Access { reads: self.reads | other.reads, writes: self.writes | other.writes }
+    }
+
+    /// Does it touch memory at all?
+    #[inline]
+    pub fn is_none(self) -> bool {
+        self == Access::NONE
+    }
+
+    pub fn may_read(self, cell: u32) -> bool {
+        self.reads & bit(cell) != 0
+    }
+
+    pub fn may_write(self, cell: u32) -> bool {
+        self.writes & bit(cell) != 0
+    }
+}
+
+#[inline]
+fn bit(cell: u32) -> u64 {
+    1 << (cell % CLASSES)
+}
+
+/// The bits of a range of addresses, cut to those that exist.
+pub fn cells_in(program: &Program, range: Interval) -> u64 {
+    let last = program.cells() as i64 - 1;
+    let (lo, hi) = (range.lo.max(0), range.hi.min(last));
+    match hi.checked_sub(lo) {
+        Some(more) if more >= CLASSES as i64 => (1 << CLASSES) - 1,
+        Some(more) if more >= 0 => (lo..=hi).fold(0, |set, a| set | bit(a as u32)),
+        _ => 0,
+    }
+}
+
+/// What an instruction may touch if its address lies in `range`.
+pub fn of_instr(program: &Program, instr: &Instr, range: impl FnOnce() -> Interval) -> Access {
+    match instr {
+        Instr::Load { .. } => Access { reads: cells_in(program, range()) | LOCK, writes: 0 },
+        Instr::Store { .. } => Access { reads: LOCK, writes: cells_in(program, range()) },
+        Instr::Rmw { .. } => {
+            let cells = cells_in(program, range());
+            Access { reads: cells | LOCK, writes: cells }
+        }
+        Instr::Lock | Instr::Unlock => Access::LOCKING,
+        _ => Access::NONE,
+    }
+}
+
+/// Per thread and location: everything the thread may touch from there on.
+#[derive(Clone, Debug)]
+pub struct Futures(Vec<Vec<Access>>);
+
+impl Futures {
+    pub fn of(program: &Program, intervals: &Intervals) -> Futures {
+        let one = |t: ThreadId| future(program, program.thread(t), t, intervals);
+        Futures(program.thread_ids().map(one).collect())
+    }
+
+    #[inline]
+    pub fn at(&self, t: ThreadId, loc: Loc) -> Access {
+        self.0[t.index()][loc.index()]
+    }
+}
+
+/// Backward data flow to the least fixpoint.
+fn future(program: &Program, thread: &Thread, t: ThreadId, intervals: &Intervals) -> Vec<Access> {
+    let mut into: Vec<Vec<(Loc, Access)>> = vec![Vec::new(); thread.graph().node_count()];
+    for (_, edge) in thread.edges() {
+        let access = of_instr(program, &edge.instr, || intervals.address(t, edge));
+        into[edge.to.index()].push((edge.from, access));
+    }
+    let mut future = vec![Access::NONE; into.len()];
+    let mut todo: Vec<Loc> = thread.locations().collect();
+    while let Some(loc) = todo.pop() {
+        for &(from, access) in &into[loc.index()] {
+            let more = future[from.index()].union(access).union(future[loc.index()]);
+            if more != future[from.index()] {
+                future[from.index()] = more;
+                todo.push(from);
+            }
+        }
+    }
+    future
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_do_not_conflict_and_a_write_does() {
+        assert!(!Access::read(1).conflicts(Access::read(1)));
+        assert!(Access::read(1).conflicts(Access::write(1)));
+        assert!(Access::write(1).conflicts(Access::write(1)));
+        assert!(!Access::write(1).conflicts(Access::write(2)));
+        assert!(Access::read_write(1).conflicts(Access::read(1)));
+    }
+
+    #[test]
+    fn a_block_holds_up_every_access() {
+        assert!(Access::LOCKING.conflicts(Access::read(7)));
+        assert!(Access::LOCKING.conflicts(Access::LOCKING));
+        assert!(!Access::LOCKING.conflicts(Access::NONE));
+    }
+
+    #[test]
+    fn cells_that_share_a_bit_conflict() {
+        assert!(Access::write(0).conflicts(Access::read(62)));
+    }
+}

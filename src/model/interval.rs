@@ -1,0 +1,525 @@
+//! How large can values become? An interval for every register at every location and for every cell.
+//!
+//! Abstract interpretation with intervals: registers flow-sensitively along each thread's graph, refined by
+//! `assume`; memory as one interval per cell, joined over all stores of all threads, which holds under every
+//! interleaving and every buffering. Widening climbs the constants of the program, then gives up at the
+//! full 64-bit range, so the analysis always ends. Used for the widths of packed states and for the cells
+//! that computed addresses may touch; a wider answer costs memory, never correctness.
+
+use super::{BinOp, Edge, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp, Value};
+use std::collections::BTreeSet;
+
+/// All values from `lo` to `hi`, both included; never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    pub lo: Value,
+    pub hi: Value,
+}
+
+impl Interval {
+    pub const FULL: Interval = Interval { lo: Value::MIN, hi: Value::MAX };
+    const BOOL: Interval = Interval { lo: 0, hi: 1 };
+
+    pub fn constant(v: Value) -> Interval {
+        Interval { lo: v, hi: v }
+    }
+
+    fn new(lo: Value, hi: Value) -> Option<Interval> {
+        (lo <= hi).then_some(Interval { lo, hi })
+    }
+
+    pub fn join(self, other: Interval) -> Interval {
+        Interval { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+    }
+
+    fn meet(self, other: Interval) -> Option<Interval> {
+        Interval::new(self.lo.max(other.lo), self.hi.min(other.hi))
+    }
+
+    fn contains(self, v: Value) -> bool {
+        self.lo <= v && v <= self.hi
+    }
+
+    /// Bits that tell its values apart.
+    pub fn width(self) -> u32 {
+        64 - (self.hi.wrapping_sub(self.lo) as u64).leading_zeros()
+    }
+
+    /// From the corners of an operation that is monotone in each operand, if none of them overflows.
+    fn corners(a: Interval, b: Interval, op: impl Fn(Value, Value) -> Option<Value>) -> Interval {
+        let corners = [op(a.lo, b.lo), op(a.lo, b.hi), op(a.hi, b.lo), op(a.hi, b.hi)];
+        match corners {
+            [Some(p), Some(q), Some(r), Some(s)] => {
+                Interval { lo: p.min(q).min(r).min(s), hi: p.max(q).max(r).max(s) }
+            }
+            _ => Interval::FULL,
+        }
+    }
+}
+
+/// Analyses of larger threads would cost more than they save; they get full ranges.
+const MAX_WORK: usize = 20_000_000;
+/// A store to a wider range of addresses is kept once for all cells, not cell by cell.
+const MAX_RANGE: i64 = 4096;
+const MAX_THRESHOLDS: usize = 64;
+/// Visits of a location, or rounds over memory, before widening.
+const PATIENCE: u32 = 3;
+
+#[derive(Clone, Debug)]
+pub struct Intervals {
+    cells: Vec<Interval>,
+    /// Values stored to addresses of a wide range: they may be in any cell.
+    anywhere: Option<Interval>,
+    /// Per thread and location the registers; `None` where no path leads.
+    registers: Vec<Vec<Option<Vec<Interval>>>>,
+    /// The analysis was skipped: everything may be anything.
+    skipped: bool,
+}
+
+impl Intervals {
+    pub fn of(program: &Program) -> Intervals {
+        let work: usize = program.threads().iter().map(size).sum();
+        if work > MAX_WORK {
+            return Intervals::skipped(program);
+        }
+        let thresholds = thresholds(program);
+        let mut analysis = Analysis { program, thresholds, result: Intervals::bottom(program) };
+        analysis.run();
+        analysis.result
+    }
+
+    fn bottom(program: &Program) -> Intervals {
+        let cells = program.initial_memory().iter().map(|&v| Interval::constant(v)).collect();
+        let registers = program.threads().iter().map(|t| vec![None; t.graph().node_count()]).collect();
+        Intervals { cells, anywhere: None, registers, skipped: false }
+    }
+
+    /// No knowledge at all, which is always right.
+    pub fn skipped(program: &Program) -> Intervals {
+        Intervals {
+            cells: vec![Interval::FULL; program.cells()],
+            anywhere: None,
+            registers: Vec::new(),
+            skipped: true,
+        }
+    }
+
+    pub fn cell(&self, a: usize) -> Interval {
+        match self.anywhere {
+            Some(i) => self.cells[a].join(i),
+            None => self.cells[a],
+        }
+    }
+
+    /// The register's values at the location; `None` where no path leads.
+    pub fn register(&self, t: ThreadId, loc: Loc, r: Reg) -> Option<Interval> {
+        if self.skipped {
+            return Some(Interval::FULL);
+        }
+        self.registers[t.index()][loc.index()].as_ref().map(|regs| regs[r.index()])
+    }
+
+    pub fn is_reachable(&self, t: ThreadId, loc: Loc) -> bool {
+        self.skipped || self.registers[t.index()][loc.index()].is_some()
+    }
+
+    /// The addresses an edge may access.
+    pub fn address(&self, t: ThreadId, edge: &Edge) -> Interval {
+        let Some(addr) = edge.instr.address() else { return Interval::FULL };
+        if let Some(a) = addr.constant() {
+            return Interval::constant(a);
+        }
+        if self.skipped {
+            return Interval::FULL;
+        }
+        match &self.registers[t.index()][edge.from.index()] {
+            Some(regs) => eval(addr, regs),
+            None => Interval::FULL,
+        }
+    }
+
+    fn read(&self, address: Interval) -> Option<Interval> {
+        let last = self.cells.len() as i64 - 1;
+        let range = Interval::new(address.lo.max(0), address.hi.min(last))?;
+        let cells = &self.cells[range.lo as usize..=range.hi as usize];
+        let known = cells.iter().copied().reduce(Interval::join)?;
+        Some(self.anywhere.map_or(known, |i| known.join(i)))
+    }
+}
+
+fn size(thread: &Thread) -> usize {
+    thread.graph().node_count().saturating_mul(thread.registers().len() + 1)
+}
+
+/// Bounds worth stopping at: the constants of the program and their neighbours.
+fn thresholds(program: &Program) -> Vec<Value> {
+    fn constants(e: &RegExpr, out: &mut BTreeSet<Value>) {
+        match e {
+            Expr::Const(c) => out.extend([c.saturating_sub(1), *c, c.saturating_add(1)]),
+            Expr::Atom(_) => {}
+            Expr::Unary(_, a) => constants(a, out),
+            Expr::Binary(_, a, b) => {
+                constants(a, out);
+                constants(b, out);
+            }
+        }
+    }
+    let mut all = BTreeSet::from([0, 1, program.cells() as Value - 1]);
+    for (_, edge) in program.threads().iter().flat_map(|t| t.edges()) {
+        edge.instr.exprs().into_iter().for_each(|e| constants(e, &mut all));
+    }
+    let mut nearest: Vec<Value> = all.into_iter().collect();
+    nearest.sort_by_key(|v| v.unsigned_abs());
+    nearest.truncate(MAX_THRESHOLDS);
+    nearest.sort();
+    nearest
+}
+
+struct Analysis<'a> {
+    program: &'a Program,
+    thresholds: Vec<Value>,
+    result: Intervals,
+}
+
+impl Analysis<'_> {
+    /// Rounds over all threads until memory no longer grows.
+    fn run(&mut self) {
+        for round in 0.. {
+            let before = (self.result.cells.clone(), self.result.anywhere);
+            for t in self.program.thread_ids() {
+                self.thread(t, round);
+            }
+            if before == (self.result.cells.clone(), self.result.anywhere) {
+                return;
+            }
+        }
+    }
+
+    fn thread(&mut self, t: ThreadId, round: u32) {
+        let thread = self.program.thread(t);
+        let start = vec![Interval::constant(0); thread.registers().len()];
+        let mut visits = vec![0u32; thread.graph().node_count()];
+        let mut todo = Vec::new();
+        self.flow(t, thread.initial(), start, &mut visits, &mut todo);
+        // Memory may have grown since the last round, so every known location is looked at again.
+        todo.extend(thread.locations().filter(|&l| self.result.is_reachable(t, l)));
+        while let Some(loc) = todo.pop() {
+            let Some(regs) = self.result.registers[t.index()][loc.index()].clone() else { continue };
+            for (_, edge) in thread.edges_from(loc) {
+                self.store(&edge.instr, &regs, round);
+                if let Some(after) = self.after(&edge.instr, &regs) {
+                    self.flow(t, edge.to, after, &mut visits, &mut todo);
+                }
+            }
+        }
+    }
+
+    /// Joins `regs` into what is known at `loc`.
+    fn flow(
+        &mut self,
+        t: ThreadId,
+        loc: Loc,
+        regs: Vec<Interval>,
+        visits: &mut [u32],
+        todo: &mut Vec<Loc>,
+    ) {
+        let thresholds = &self.thresholds;
+        let known = &mut self.result.registers[t.index()][loc.index()];
+        match known {
+            None => *known = Some(regs),
+            Some(old) => {
+                visits[loc.index()] += 1;
+                let widen = visits[loc.index()] > PATIENCE;
+                let mut grown = false;
+                for (o, n) in old.iter_mut().zip(regs) {
+                    let joined = grow(*o, n, widen, thresholds);
+                    grown |= joined != *o;
+                    *o = joined;
+                }
+                if !grown {
+                    return;
+                }
+            }
+        }
+        todo.push(loc);
+    }
+
+    fn store(&mut self, instr: &Instr, regs: &[Interval], round: u32) {
+        let (address, value) = match instr {
+            Instr::Store { addr, value } => (eval(addr, regs), eval(value, regs)),
+            Instr::Rmw { addr, op, .. } => {
+                let address = eval(addr, regs);
+                let Some(old) = self.result.read(address) else { return };
+                let new = match op {
+                    RmwOp::Swap(v) => eval(v, regs),
+                    RmwOp::Add(v) => binary(BinOp::Add, old, eval(v, regs)),
+                    RmwOp::Cas { new, .. } => eval(new, regs),
+                };
+                (address, new)
+            }
+            _ => return,
+        };
+        let last = self.program.cells() as i64 - 1;
+        let Some(range) = Interval::new(address.lo.max(0), address.hi.min(last)) else { return };
+        let widen = round > PATIENCE;
+        if range.hi - range.lo > MAX_RANGE {
+            let old = self.result.anywhere.unwrap_or(value);
+            self.result.anywhere = Some(grow(old, value, widen, &self.thresholds));
+            return;
+        }
+        for cell in &mut self.result.cells[range.lo as usize..=range.hi as usize] {
+            *cell = grow(*cell, value, widen, &self.thresholds);
+        }
+    }
+
+    /// The registers after the instruction, or `None` if it cannot be passed.
+    fn after(&self, instr: &Instr, regs: &[Interval]) -> Option<Vec<Interval>> {
+        let mut after = regs.to_vec();
+        match instr {
+            Instr::Load { dst, addr } | Instr::Rmw { dst, addr, .. } => {
+                after[dst.index()] = self.result.read(eval(addr, regs))?;
+            }
+            Instr::Assign { dst, value } => after[dst.index()] = eval(value, regs),
+            Instr::Any { dst, lo, hi } => after[dst.index()] = Interval { lo: *lo, hi: *hi },
+            Instr::Assume(e) | Instr::Assert(e) => refine(e, true, &mut after)?,
+            Instr::Store { .. } | Instr::Fence | Instr::Lock | Instr::Unlock | Instr::Nop => {}
+        }
+        Some(after)
+    }
+}
+
+/// The join, widened to the next threshold where it grows if `widen`.
+fn grow(old: Interval, new: Interval, widen: bool, thresholds: &[Value]) -> Interval {
+    let mut joined = old.join(new);
+    if widen && joined.lo < old.lo {
+        let below = thresholds.partition_point(|&t| t <= joined.lo);
+        joined.lo = if below > 0 { thresholds[below - 1] } else { Value::MIN };
+    }
+    if widen && joined.hi > old.hi {
+        let above = thresholds.partition_point(|&t| t < joined.hi);
+        joined.hi = thresholds.get(above).copied().unwrap_or(Value::MAX);
+    }
+    joined
+}
+
+fn eval(e: &RegExpr, regs: &[Interval]) -> Interval {
+    match e {
+        Expr::Const(c) => Interval::constant(*c),
+        Expr::Atom(r) => regs[r.index()],
+        Expr::Unary(op, a) => unary(*op, eval(a, regs)),
+        Expr::Binary(op, a, b) => binary(*op, eval(a, regs), eval(b, regs)),
+    }
+}
+
+fn unary(op: UnOp, a: Interval) -> Interval {
+    match op {
+        UnOp::Not => match truth(a) {
+            Some(t) => Interval::constant(!t as Value),
+            None => Interval::BOOL,
+        },
+        UnOp::Neg if a.lo != Value::MIN => Interval { lo: -a.hi, hi: -a.lo },
+        UnOp::Neg => Interval::FULL,
+        UnOp::BitNot => Interval { lo: !a.hi, hi: !a.lo },
+    }
+}
+
+fn truth(a: Interval) -> Option<bool> {
+    if a == Interval::constant(0) {
+        Some(false)
+    } else if a.contains(0) {
+        None
+    } else {
+        Some(true)
+    }
+}
+
+fn decided(t: Option<bool>) -> Interval {
+    t.map_or(Interval::BOOL, |t| Interval::constant(t as Value))
+}
+
+fn binary(op: BinOp, a: Interval, b: Interval) -> Interval {
+    let non_negative = a.lo >= 0 && b.lo >= 0;
+    match op {
+        BinOp::Add => Interval::corners(a, b, Value::checked_add),
+        BinOp::Sub => Interval::corners(a, b, Value::checked_sub),
+        BinOp::Mul => Interval::corners(a, b, Value::checked_mul),
+        BinOp::Div if b.lo > 0 => Interval::corners(a, b, Value::checked_div),
+        BinOp::Rem if b.lo > 0 && a.lo >= 0 => Interval { lo: 0, hi: a.hi.min(b.hi - 1) },
+        BinOp::Shl if b.lo == b.hi && (0..63).contains(&b.lo) => {
+            Interval::corners(a, Interval::constant(1 << b.lo), Value::checked_mul)
+        }
+        BinOp::Shr if b.lo == b.hi && (0..64).contains(&b.lo) => {
+            Interval { lo: a.lo >> b.lo, hi: a.hi >> b.lo }
+        }
+        BinOp::BitAnd if non_negative => Interval { lo: 0, hi: a.hi.min(b.hi) },
+        BinOp::BitOr | BinOp::BitXor if non_negative => {
+            let bits = 64 - (a.hi | b.hi).leading_zeros();
+            Interval { lo: 0, hi: if bits >= 63 { Value::MAX } else { (1 << bits) - 1 } }
+        }
+        BinOp::Div | BinOp::Rem | BinOp::Shl | BinOp::Shr => Interval::FULL,
+        BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => Interval::FULL,
+        BinOp::Or => decided(match (truth(a), truth(b)) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (Some(false), Some(false)) => Some(false),
+            _ => None,
+        }),
+        BinOp::And => decided(match (truth(a), truth(b)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        }),
+        BinOp::Eq => decided(equal(a, b)),
+        BinOp::Ne => decided(equal(a, b).map(|t| !t)),
+        BinOp::Lt => decided(less(a, b)),
+        BinOp::Ge => decided(less(a, b).map(|t| !t)),
+        BinOp::Gt => decided(less(b, a)),
+        BinOp::Le => decided(less(b, a).map(|t| !t)),
+    }
+}
+
+fn equal(a: Interval, b: Interval) -> Option<bool> {
+    if a.lo == a.hi && a == b {
+        Some(true)
+    } else if a.meet(b).is_none() {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+fn less(a: Interval, b: Interval) -> Option<bool> {
+    if a.hi < b.lo {
+        Some(true)
+    } else if a.lo >= b.hi {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// Narrows the registers by the fact that `e` is true (or false); `None` if it cannot be.
+fn refine(e: &RegExpr, wanted: bool, regs: &mut [Interval]) -> Option<()> {
+    match e {
+        Expr::Unary(UnOp::Not, a) => return refine(a, !wanted, regs),
+        Expr::Binary(BinOp::And, a, b) if wanted => {
+            refine(a, true, regs)?;
+            return refine(b, true, regs);
+        }
+        Expr::Binary(BinOp::Or, a, b) if !wanted => {
+            refine(a, false, regs)?;
+            return refine(b, false, regs);
+        }
+        Expr::Atom(r) => {
+            let zero = Interval::constant(0);
+            let i = &mut regs[r.index()];
+            *i = if wanted { without(*i, zero)? } else { i.meet(zero)? };
+            return Some(());
+        }
+        Expr::Binary(op, a, b) => {
+            let (ia, ib) = (eval(a, regs), eval(b, regs));
+            if let Expr::Atom(r) = &**a {
+                regs[r.index()] = narrowed(*op, wanted, ia, ib)?;
+            }
+            if let (Expr::Atom(r), Some(op)) = (&**b, mirrored(*op)) {
+                regs[r.index()] = narrowed(op, wanted, ib, ia)?;
+            }
+        }
+        Expr::Const(_) | Expr::Unary(..) => {}
+    }
+    match truth(eval(e, regs)) {
+        Some(t) if t != wanted => None,
+        _ => Some(()),
+    }
+}
+
+fn mirrored(op: BinOp) -> Option<BinOp> {
+    Some(match op {
+        BinOp::Eq => BinOp::Eq,
+        BinOp::Ne => BinOp::Ne,
+        BinOp::Lt => BinOp::Gt,
+        BinOp::Le => BinOp::Ge,
+        BinOp::Gt => BinOp::Lt,
+        BinOp::Ge => BinOp::Le,
+        _ => return None,
+    })
+}
+
+/// The part of `a` for which `a op b` can be `wanted`.
+fn narrowed(op: BinOp, wanted: bool, a: Interval, b: Interval) -> Option<Interval> {
+    let op = match (op, wanted) {
+        (op, true) => op,
+        (BinOp::Eq, false) => BinOp::Ne,
+        (BinOp::Ne, false) => BinOp::Eq,
+        (BinOp::Lt, false) => BinOp::Ge,
+        (BinOp::Le, false) => BinOp::Gt,
+        (BinOp::Gt, false) => BinOp::Le,
+        (BinOp::Ge, false) => BinOp::Lt,
+        _ => return Some(a),
+    };
+    match op {
+        BinOp::Eq => a.meet(b),
+        BinOp::Ne => without(a, b),
+        BinOp::Lt => Interval::new(a.lo, a.hi.min(b.hi.checked_sub(1)?)),
+        BinOp::Le => Interval::new(a.lo, a.hi.min(b.hi)),
+        BinOp::Gt => Interval::new(a.lo.max(b.lo.checked_add(1)?), a.hi),
+        BinOp::Ge => Interval::new(a.lo.max(b.lo), a.hi),
+        _ => Some(a),
+    }
+}
+
+/// `a` without the single value `b`, where that is at an end of it.
+fn without(a: Interval, b: Interval) -> Option<Interval> {
+    match b.lo == b.hi {
+        true if a.lo == b.lo => Interval::new(a.lo.checked_add(1)?, a.hi),
+        true if a.hi == b.lo => Interval::new(a.lo, a.hi.checked_sub(1)?),
+        _ => Some(a),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn i(lo: Value, hi: Value) -> Interval {
+        Interval { lo, hi }
+    }
+
+    #[test]
+    fn widths_are_those_of_the_spread() {
+        assert_eq!(i(7, 7).width(), 0);
+        assert_eq!(i(5, 6).width(), 1);
+        assert_eq!(i(-1, 2).width(), 2);
+        assert_eq!(Interval::FULL.width(), 64);
+    }
+
+    #[test]
+    fn what_may_overflow_is_full() {
+        assert_eq!(binary(BinOp::Add, i(0, Value::MAX), i(0, 1)), Interval::FULL);
+        assert_eq!(binary(BinOp::Add, i(0, 3), i(1, 1)), i(1, 4));
+    }
+
+    /// Every operation on every pair of small intervals covers every pair of values in them.
+    #[test]
+    fn operations_cover_their_values() {
+        use BinOp::*;
+        let ends = [-3, -1, 0, 1, 2, 5];
+        let intervals: Vec<Interval> =
+            ends.iter().flat_map(|&a| ends.iter().filter_map(move |&b| Interval::new(a, b))).collect();
+        let ops = [Or, And, BitOr, BitXor, BitAnd, Eq, Ne, Lt, Le, Gt, Ge, Shl, Shr, Add, Sub, Mul, Div, Rem];
+        for (&a, &b) in intervals.iter().flat_map(|a| intervals.iter().map(move |b| (a, b))) {
+            for op in ops {
+                let cover = binary(op, a, b);
+                for (x, y) in (a.lo..=a.hi).flat_map(|x| (b.lo..=b.hi).map(move |y| (x, y))) {
+                    if let Ok(v) = op.apply(x, y) {
+                        assert!(cover.contains(v), "{x} {op:?} {y} = {v} not in {cover:?}");
+                    }
+                    for wanted in [true, false] {
+                        let holds = op.apply(x, y).map(|v| (v != 0) == wanted);
+                        let kept = narrowed(op, wanted, a, b).is_some_and(|n| n.contains(x));
+                        assert!(kept || holds != Ok(true), "{x} {op:?} {y} lost for {wanted}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Is this sequence of events a computation of the program? If not, at which event, and why?
+//!
+//! The small judge of the clever engines: `perform` turns an engine's decisions into events by walking them on
+//! the plain machine; `replay` walks finished events again and compares every address, value and source.
+//! The events' indices (which store a load read from, which store a flush completes) are kept here, because
+//! states do not remember where their buffered stores came from.
+
+use super::tso::{self, Bound};
+use super::{State, Step, sc};
+use crate::model::{Program, ThreadId};
+use crate::verdict::{Act, Action, Event, Kind, Model, Source};
+use std::collections::VecDeque;
+use thiserror::Error;
+
+/// The first event that cannot happen.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("event {index} is not possible: {why}")]
+pub struct Mismatch {
+    pub index: usize,
+    pub why: String,
+}
+
+/// Walks the decisions from the initial state; the events, and the state they lead to.
+pub fn perform(
+    program: &Program,
+    model: Model,
+    actions: impl IntoIterator<Item = Action>,
+) -> Result<(Vec<Event>, State), Mismatch> {
+    let mut walk = Walk::new(program, model);
+    for action in actions {
+        walk.take(action)?;
+    }
+    Ok((walk.events, walk.state))
+}
+
+/// Walks the events from the initial state to the state they lead to.
+pub fn replay(program: &Program, model: Model, events: &[Event]) -> Result<State, Mismatch> {
+    let mut walk = Walk::new(program, model);
+    for (index, event) in events.iter().enumerate() {
+        walk.take(event.action)?;
+        if walk.events[index] != *event {
+            let why = format!("the machine does {:?} where the trace has {event:?}", walk.events[index]);
+            return Err(Mismatch { index, why });
+        }
+    }
+    Ok(walk.state)
+}
+
+/// The same run under TSO: every store followed at once by its flush.
+pub fn as_tso(events: &[Event]) -> Vec<Action> {
+    let flush = |t: ThreadId| Action { thread: t, act: Act::Flush };
+    let drained = |e: &Event| [Some(e.action), (e.kind == Kind::Store && e.trap.is_none()).then(|| flush(e.thread()))];
+    events.iter().flat_map(drained).flatten().collect()
+}
+
+struct Walk<'a> {
+    program: &'a Program,
+    model: Model,
+    state: State,
+    events: Vec<Event>,
+    /// Per thread the events of the stores in its buffer, oldest first.
+    stores: Vec<VecDeque<usize>>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(program: &'a Program, model: Model) -> Self {
+        let stores = vec![VecDeque::new(); program.threads().len()];
+        Walk { program, model, state: State::initial(program), events: Vec::new(), stores }
+    }
+
+    fn take(&mut self, action: Action) -> Result<(), Mismatch> {
+        let steps = match self.model {
+            Model::Sc => sc::steps(self.program, &self.state),
+            Model::Tso => tso::steps(self.program, &self.state, Bound::Unbounded).0,
+        };
+        let Some(Step { mut event, state }) = steps.into_iter().find(|s| s.event.action == action) else {
+            return Err(Mismatch { index: self.events.len(), why: self.refusal(action) });
+        };
+        let own = &mut self.stores[action.thread.index()];
+        if let Some(Source::Buffer(place)) = event.source {
+            event.source = Some(Source::Buffer(own[place]));
+        }
+        match event.kind {
+            Kind::Flush => event.store = own.pop_front(),
+            Kind::Store if self.model == Model::Tso && event.trap.is_none() => own.push_back(self.events.len()),
+            _ => {}
+        }
+        self.events.push(event);
+        self.state = state;
+        Ok(())
+    }
+
+    /// Why the machine does not do this in its present state.
+    fn refusal(&self, action: Action) -> String {
+        let t = action.thread;
+        let Some(thread) = self.program.threads().get(t.index()) else {
+            return format!("there is no thread {}", t.0);
+        };
+        let name = thread.name();
+        let buffered = self.state.buffers[t.index()].len();
+        match action.act {
+            Act::Flush if self.state.lock.is_some_and(|o| o != t) => {
+                format!("thread `{name}` cannot flush while another thread's block holds memory")
+            }
+            Act::Flush => format!("thread `{name}` has nothing to flush"),
+            Act::Step { edge, .. } => {
+                let at = thread.location_name(self.state.at[t.index()]);
+                if edge.index() >= thread.graph().edge_count() {
+                    return format!("thread `{name}` has no edge {}", edge.0);
+                }
+                let text = thread.show_instr(self.program, &thread.edge(edge).instr);
+                format!("thread `{name}`, at {at} with {buffered} buffered stores, cannot do `{text}`")
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Sequential consistency: every instruction acts on memory at once (lazy-tso-reachability, Section 2).
+
+use super::{State, Step, local_steps, modified, step};
+use crate::model::{Addr, Edge, EdgeId, Instr, Program, RegExpr, ThreadId};
+use crate::verdict::Source;
+
+/// Everything that can happen in the state.
+pub fn steps(program: &Program, state: &State) -> Vec<Step> {
+    program.thread_ids().flat_map(|t| thread_steps(program, state, t)).collect()
+}
+
+/// Everything that one thread can do. A thread that has gone wrong does nothing more.
+pub fn thread_steps(program: &Program, state: &State, t: ThreadId) -> Vec<Step> {
+    let loc = state.at[t.index()];
+    if loc == crate::model::Loc::TRAP {
+        return vec![];
+    }
+    let edges = program.thread(t).edges_from(loc);
+    edges.into_iter().flat_map(|(id, edge)| edge_steps(program, state, t, id, edge)).collect()
+}
+
+fn edge_steps(program: &Program, state: &State, t: ThreadId, id: EdgeId, edge: &Edge) -> Vec<Step> {
+    if let Some(steps) = local_steps(program, state, t, id, edge) {
+        return steps;
+    }
+    if state.held_up(t) && edge.instr != Instr::Fence {
+        return vec![];
+    }
+    let mut next = step(state, t, id, edge, None);
+    match &edge.instr {
+        Instr::Load { dst, addr } => read(program, &mut next, state, t, *dst, addr),
+        Instr::Store { addr, value } => {
+            let cell = cell(program, state, t, addr);
+            let value = state.eval(t, value).expect("an expression that divides by zero has trapped");
+            next.state.memory[cell.index()] = value;
+            next.event.address = Some(cell);
+            next.event.value = Some(value);
+        }
+        Instr::Rmw { dst, addr, op } => {
+            read(program, &mut next, state, t, *dst, addr);
+            let cell = cell(program, state, t, addr);
+            let new = modified(state, t, op, state.memory[cell.index()]);
+            next.state.memory[cell.index()] = new;
+            next.event.written = Some(new);
+        }
+        Instr::Lock if state.lock.is_none() => next.state.lock = Some(t),
+        Instr::Unlock if state.lock == Some(t) => next.state.lock = None,
+        Instr::Lock | Instr::Unlock => return vec![],
+        Instr::Fence => {}
+        _ => unreachable!("local instructions were handled above"),
+    }
+    vec![next]
+}
+
+/// The register gets what memory holds.
+pub(super) fn read(
+    program: &Program,
+    next: &mut Step,
+    state: &State,
+    t: ThreadId,
+    dst: crate::model::Reg,
+    addr: &RegExpr,
+) {
+    let cell = cell(program, state, t, addr);
+    next.set(t, dst, state.memory[cell.index()]);
+    next.event.address = Some(cell);
+    next.event.source = Some(Source::Memory);
+}
+
+pub(super) fn cell(program: &Program, state: &State, t: ThreadId, addr: &RegExpr) -> Addr {
+    let address = state.eval(t, addr).expect("an expression that divides by zero has trapped");
+    program.cell(address).expect("an access outside memory has trapped")
+}

@@ -1,0 +1,116 @@
+//! Total store order: a FIFO buffer per thread between it and memory (lazy-tso-reachability, Figure 2).
+//!
+//! (ST) a store appends to the own buffer; (MEM) the oldest entry goes to memory at any time; (LB) a load takes
+//! the newest matching entry of the own buffer, (LM) else memory; (F) a fence needs the own buffer empty.
+//! Locked instructions need the own buffer empty and act on memory directly. While a `lock` … `unlock` block
+//! is held, no other thread reads memory or flushes.
+
+use super::{Pending, State, Step, local_steps, modified, sc, step};
+use crate::model::{Edge, EdgeId, Instr, Loc, Program, ThreadId};
+use crate::verdict::{Act, Action, Event, Kind, Source};
+
+/// How long a buffer may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    Unbounded,
+    Entries(usize),
+}
+
+impl Bound {
+    pub fn allows(self, entries: usize) -> bool {
+        match self {
+            Bound::Unbounded => true,
+            Bound::Entries(most) => entries <= most,
+        }
+    }
+}
+
+/// Everything that can happen in the state, and whether the bound kept a store from happening.
+pub fn steps(program: &Program, state: &State, bound: Bound) -> (Vec<Step>, bool) {
+    let mut all = Vec::new();
+    let mut kept = false;
+    for t in program.thread_ids() {
+        let loc = state.at[t.index()];
+        let edges = if loc == Loc::TRAP { vec![] } else { program.thread(t).edges_from(loc) };
+        for (id, edge) in edges {
+            for next in edge_steps(program, state, t, id, edge) {
+                if bound.allows(next.state.buffers[t.index()].len()) {
+                    all.push(next);
+                } else {
+                    kept = true;
+                }
+            }
+        }
+        all.extend(flush(state, t));
+    }
+    (all, kept)
+}
+
+fn edge_steps(program: &Program, state: &State, t: ThreadId, id: EdgeId, edge: &Edge) -> Vec<Step> {
+    if let Some(steps) = local_steps(program, state, t, id, edge) {
+        return steps;
+    }
+    let own = &state.buffers[t.index()];
+    let free = own.is_empty() && !state.held_up(t);
+    let mut next = step(state, t, id, edge, None);
+    match &edge.instr {
+        // (ST)
+        Instr::Store { addr, value } => {
+            let addr = sc::cell(program, state, t, addr);
+            let value = state.eval(t, value).expect("an expression that divides by zero has trapped");
+            next.state.buffers[t.index()].push_back(Pending { addr, value, edge: id });
+            next.event.address = Some(addr);
+            next.event.value = Some(value);
+        }
+        Instr::Load { dst, addr } => {
+            let cell = sc::cell(program, state, t, addr);
+            match own.iter().rposition(|p| p.addr == cell) {
+                // (LB); `replay` turns the place in the buffer into the event of the store.
+                Some(i) => {
+                    next.set(t, *dst, own[i].value);
+                    next.event.address = Some(cell);
+                    next.event.source = Some(Source::Buffer(i));
+                }
+                // (LM)
+                None if state.held_up(t) => return vec![],
+                None => sc::read(program, &mut next, state, t, *dst, addr),
+            }
+        }
+        // (F)
+        Instr::Fence if own.is_empty() => {}
+        Instr::Rmw { dst, addr, op } if free => {
+            sc::read(program, &mut next, state, t, *dst, addr);
+            let cell = sc::cell(program, state, t, addr);
+            let new = modified(state, t, op, state.memory[cell.index()]);
+            next.state.memory[cell.index()] = new;
+            next.event.written = Some(new);
+        }
+        Instr::Lock if free && state.lock.is_none() => next.state.lock = Some(t),
+        Instr::Unlock if own.is_empty() && state.lock == Some(t) => next.state.lock = None,
+        Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock => return vec![],
+        _ => unreachable!("local instructions were handled above"),
+    }
+    vec![next]
+}
+
+/// (MEM)
+fn flush(state: &State, t: ThreadId) -> Option<Step> {
+    if state.held_up(t) {
+        return None;
+    }
+    let mut state = state.clone();
+    let Pending { addr, value, edge } = state.buffers[t.index()].pop_front()?;
+    state.memory[addr.index()] = value;
+    let event = Event {
+        action: Action { thread: t, act: Act::Flush },
+        kind: Kind::Flush,
+        edge,
+        address: Some(addr),
+        value: Some(value),
+        written: None,
+        source: None,
+        store: None,
+        trap: None,
+    };
+    Some(Step { event, state })
+}
