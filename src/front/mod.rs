@@ -5,6 +5,7 @@
 
 pub mod promela;
 pub mod ron;
+pub mod tso;
 
 use crate::model::Program;
 use std::ops::Range;

@@ -1,0 +1,395 @@
+//! What stands between `thread` and `end`? Labels, instructions and `repeat`.
+//!
+//! Here most mistakes are made, so most of the advice is here too: words of other assembly languages,
+//! assignments to memory, memory read without brackets.
+
+use super::{Parsed, Parser, shorten};
+use crate::front::tso::ast::{Expr, File, Name, Op, Stmt, Thread, ThreadIndex};
+use crate::front::tso::lex::{self, Kind};
+use crate::front::tso::problems::{Problem, Reported, Span};
+
+/// Bodies inside bodies; more would unfold to more than anyone can check.
+const MAX_REPEATS: usize = 32;
+
+/// What other languages call our instructions.
+const FOREIGN: [(&str, &str); 10] = [
+    ("mfence", "fence"),
+    ("jmp", "goto"),
+    ("br", "goto"),
+    ("xadd", "add"),
+    ("cmpxchg", "cas"),
+    ("mov", "load` or `store"),
+    ("ld", "load"),
+    ("st", "store"),
+    ("skip", "nop"),
+    ("while", "if … goto"),
+];
+
+/// Who encloses the statements being read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Encloser {
+    Thread,
+    Repeat,
+}
+
+impl<'s> Parser<'s, '_> {
+    pub(super) fn thread(&mut self, file: &mut File<'s>) {
+        let start = self.span();
+        self.bump();
+        let after_word = self.next;
+        let header = self.thread_header();
+        if header.is_err() {
+            self.skip_line();
+            file.doubtful.extend(self.names_between(after_word, self.next));
+        }
+        let body = self.body(Encloser::Thread, 0, file);
+        if self.eat(Kind::End).is_none() {
+            let name = header.as_ref().map_or("", |(name, _)| name.text);
+            let problem = Problem::error(format!("thread `{}` has no `end`", shorten(name)))
+                .at(start)
+                .label("this thread is still open where the next declaration begins");
+            self.problems.report(problem);
+        } else if self.end_of_statement().is_err() {
+            self.skip_line();
+        }
+        if let Ok((name, index)) = header {
+            file.threads.push(Thread { name, index, body });
+        }
+    }
+
+    fn thread_header(&mut self) -> Parsed<(Name<'s>, ThreadIndex<'s>)> {
+        let name = self.name("the name of the thread")?;
+        let index = match self.eat(Kind::LeftBracket) {
+            Some(open) => {
+                let index = self.thread_index()?;
+                self.close(Kind::RightBracket, open)?;
+                index
+            }
+            None => ThreadIndex::None,
+        };
+        self.end_of_statement()?;
+        Ok((name, index))
+    }
+
+    fn thread_index(&mut self) -> Parsed<ThreadIndex<'s>> {
+        if self.kind() == Kind::Name && self.kind_after(1) == Kind::In {
+            let var = self.name("the name of the index")?;
+            self.bump();
+            return Ok(ThreadIndex::Each(var, self.range()?));
+        }
+        let index = self.expr()?;
+        if matches!(self.kind(), Kind::Range | Kind::RangeInclusive) {
+            let problem = Problem::error("the index of the threads has no name")
+                .at(index.span())
+                .help("write `thread p[i in 1..=3]`, and `i` in its body");
+            return Err(self.problems.report(problem));
+        }
+        Ok(ThreadIndex::One(index))
+    }
+
+    /// Statements up to, and without, what closes them. `file` takes declarations that strayed into a thread.
+    fn body(&mut self, encloser: Encloser, level: usize, file: &mut File<'s>) -> Vec<Stmt<'s>> {
+        let mut statements = Vec::new();
+        // Braces that were skipped as part of a bad statement; theirs are the next closing ones.
+        let mut open_braces = 0;
+        loop {
+            match self.kind() {
+                Kind::Newline | Kind::Semicolon => self.bump(),
+                Kind::EndOfFile | Kind::End | Kind::Thread => return statements,
+                Kind::RightBrace if open_braces > 0 => {
+                    open_braces -= 1;
+                    self.bump();
+                }
+                Kind::RightBrace if encloser == Encloser::Repeat => return statements,
+                Kind::RightBrace => {
+                    let problem = Problem::error("`}` without a `repeat`").at(self.span());
+                    self.problems.report(problem);
+                    self.bump();
+                }
+                kind if lex::DECLARATIONS.iter().any(|(_, k)| *k == kind) => {
+                    if !self.thread_goes_on() {
+                        return statements;
+                    }
+                    self.stray_declaration(kind, file);
+                    statements.push(Stmt::Bad);
+                }
+                _ => match self.statement(level, file) {
+                    Ok(statement) => statements.push(statement),
+                    Err(Reported) => {
+                        statements.push(Stmt::Bad);
+                        open_braces += self.skip_statement();
+                    }
+                },
+            }
+        }
+    }
+
+    /// Is there an `end` before the next `thread`? Then a declaration here stands inside a thread; otherwise
+    /// the thread's `end` is missing.
+    fn thread_goes_on(&self) -> bool {
+        let next = self.landmarks.partition_point(|&i| i < self.next);
+        self.landmarks.get(next).is_some_and(|&i| self.tokens[i].kind == Kind::End)
+    }
+
+    fn stray_declaration(&mut self, kind: Kind, file: &mut File<'s>) {
+        let problem = Problem::error(format!("{} inside a thread", self.found()))
+            .at(self.span())
+            .help("declarations and properties stand outside threads");
+        self.problems.report(problem);
+        self.declaration(kind, file);
+    }
+
+    /// Goes to the end of a statement that could not be read, and counts the braces opened on the way.
+    fn skip_statement(&mut self) -> usize {
+        let mut open: usize = 0;
+        loop {
+            match self.kind() {
+                Kind::Newline | Kind::EndOfFile | Kind::End | Kind::Thread => return open,
+                Kind::Semicolon if open == 0 => return open,
+                Kind::RightBrace if open == 0 => return open,
+                Kind::RightBrace => open -= 1,
+                Kind::LeftBrace => open += 1,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    fn statement(&mut self, level: usize, file: &mut File<'s>) -> Parsed<Stmt<'s>> {
+        match (self.kind(), self.kind_after(1)) {
+            (Kind::Repeat, _) => self.repeat(level, file),
+            (_, Kind::Colon) => self.label(),
+            _ => {
+                let start = self.span();
+                let op = self.instruction()?;
+                let span = start.to(self.last_span());
+                self.end_of_statement()?;
+                Ok(Stmt::Instr(op, span))
+            }
+        }
+    }
+
+    /// More may follow a label on its line.
+    fn label(&mut self) -> Parsed<Stmt<'s>> {
+        let name = self.name("a label")?;
+        self.bump();
+        Ok(Stmt::Label(name))
+    }
+
+    fn repeat(&mut self, level: usize, file: &mut File<'s>) -> Parsed<Stmt<'s>> {
+        let start = self.span();
+        if level == MAX_REPEATS {
+            let problem = Problem::error("`repeat` is nested too deeply").at(start);
+            return Err(self.problems.report(problem));
+        }
+        self.bump();
+        let header = self.repeat_header();
+        if header.is_err() && !self.skip_to_brace() {
+            return Err(Reported);
+        }
+        let body = self.body(Encloser::Repeat, level + 1, file);
+        if self.eat(Kind::RightBrace).is_none() {
+            let problem =
+                Problem::error("`repeat` has no `}`").at(start).label("still open at the thread's end");
+            self.problems.report(problem);
+        } else {
+            self.end_of_statement()?;
+        }
+        header.map(|(var, range)| Stmt::Repeat { var, range, body })
+    }
+
+    fn repeat_header(&mut self) -> Parsed<(Name<'s>, crate::front::tso::ast::Range<'s>)> {
+        let var = self.name("the name of a counter, as in `repeat k in 0..3 {`")?;
+        self.expect(Kind::In, "`in` and a range, as in `repeat k in 0..3 {`")?;
+        let range = self.range()?;
+        self.expect(Kind::LeftBrace, "`{`")?;
+        Ok((var, range))
+    }
+
+    /// After a bad header, the body may still be readable.
+    fn skip_to_brace(&mut self) -> bool {
+        while !matches!(self.kind(), Kind::LeftBrace | Kind::Newline | Kind::EndOfFile) {
+            self.bump();
+        }
+        self.eat(Kind::LeftBrace).is_some()
+    }
+
+    fn instruction(&mut self) -> Parsed<Op<'s>> {
+        let kind = self.kind();
+        if kind == Kind::Name {
+            return self.assignment();
+        }
+        if kind == Kind::LeftBracket {
+            return Err(self.store_like_an_assignment());
+        }
+        let simple = match kind {
+            Kind::Fence => Some(Op::Fence),
+            Kind::Lock => Some(Op::Lock),
+            Kind::Unlock => Some(Op::Unlock),
+            Kind::Halt => Some(Op::Halt),
+            Kind::Nop => Some(Op::Nop),
+            _ => None,
+        };
+        if let Some(op) = simple {
+            self.bump();
+            return Ok(op);
+        }
+        match kind {
+            Kind::Load | Kind::Xchg | Kind::Add | Kind::Cas => self.read(kind),
+            Kind::Store => {
+                self.bump();
+                let address = self.address("store [x], 1")?;
+                Ok(Op::Store(address, self.operand("store [x], 1")?))
+            }
+            Kind::Assume => {
+                self.bump();
+                Ok(Op::Assume(self.expr()?))
+            }
+            Kind::Assert => {
+                self.bump();
+                Ok(Op::Assert(self.expr()?))
+            }
+            Kind::Goto | Kind::If | Kind::Choose => self.jump(kind),
+            _ => Err(self.unexpected("an instruction or a label")),
+        }
+    }
+
+    /// The instructions that put what they read into a register.
+    fn read(&mut self, kind: Kind) -> Parsed<Op<'s>> {
+        let example = match kind {
+            Kind::Load => "load r, [x]",
+            Kind::Xchg => "xchg r, [x], 1",
+            Kind::Add => "add r, [x], 1",
+            _ => "cas r, [x], 0, 1",
+        };
+        self.bump();
+        let register = self.name("a register")?;
+        self.comma(example)?;
+        let address = self.address(example)?;
+        Ok(match kind {
+            Kind::Load => Op::Load(register, address),
+            Kind::Xchg => Op::Xchg(register, address, self.operand(example)?),
+            Kind::Add => Op::Add(register, address, self.operand(example)?),
+            _ => Op::Cas(register, address, self.operand(example)?, self.operand(example)?),
+        })
+    }
+
+    fn jump(&mut self, kind: Kind) -> Parsed<Op<'s>> {
+        self.bump();
+        match kind {
+            Kind::Goto => Ok(Op::Goto(self.name("a label")?)),
+            Kind::If => {
+                let condition = self.expr()?;
+                self.expect(Kind::Goto, "`goto` and a label")?;
+                Ok(Op::If(condition, self.name("a label")?))
+            }
+            _ => {
+                let mut labels = vec![self.name("a label")?];
+                while self.eat(Kind::Comma).is_some() {
+                    labels.push(self.name("a label")?);
+                }
+                Ok(Op::Choose(labels))
+            }
+        }
+    }
+
+    fn comma(&mut self, example: &str) -> Parsed<()> {
+        self.expect(Kind::Comma, &format!("`,` as in `{example}`")).map(|_| ())
+    }
+
+    fn operand(&mut self, example: &str) -> Parsed<Expr<'s>> {
+        self.comma(example)?;
+        self.expr()
+    }
+
+    fn address(&mut self, example: &str) -> Parsed<Expr<'s>> {
+        let Some(open) = self.eat(Kind::LeftBracket) else {
+            if matches!(self.kind(), Kind::Name | Kind::Number) {
+                let problem = Problem::error(format!("expected `[`, found {}", self.found()))
+                    .at(self.span())
+                    .label("an address stands in brackets")
+                    .help(format!("as in `{example}`, or `[a + 2]` for a cell of an array"));
+                return Err(self.problems.report(problem));
+            }
+            return Err(self.unexpected(&format!("`[` as in `{example}`")));
+        };
+        let address = self.expr()?;
+        self.close(Kind::RightBracket, open)?;
+        Ok(address)
+    }
+
+    /// `r = e`, `r = any(lo..hi)`, or a word that is no instruction.
+    fn assignment(&mut self) -> Parsed<Op<'s>> {
+        let name = Name { text: self.text(), span: self.span() };
+        self.bump();
+        if self.eat(Kind::Equals).is_none() {
+            return Err(self.not_an_assignment(name));
+        }
+        match self.kind() {
+            Kind::Any => {
+                self.bump();
+                let open = self.expect(Kind::LeftParen, "`(` as in `any(0..3)`")?;
+                let range = self.range()?;
+                self.close(Kind::RightParen, open)?;
+                Ok(Op::Any(name, range))
+            }
+            Kind::LeftBracket => {
+                let address = self.expr()?;
+                let problem = Problem::error("memory is not read by an assignment").at(address.span());
+                Err(self.problems.report(problem.help(format!(
+                    "write `load {}, {}`",
+                    name.text,
+                    self.source[address.span().start..address.span().end].trim()
+                ))))
+            }
+            _ => Ok(Op::Assign(name, self.expr()?)),
+        }
+    }
+
+    fn not_an_assignment(&mut self, name: Name<'s>) -> Reported {
+        let word = name.text;
+        let problem = match self.kind() {
+            Kind::EqualsEquals => Problem::error("a comparison is not an instruction").at(self.span()).help(
+                format!("`{word} = …` assigns; `assume {word} == …` waits; `assert {word} == …` checks"),
+            ),
+            Kind::LeftBracket if self.colon_follows_the_index() => {
+                Problem::error("labels have no index").at(name.span)
+            }
+            _ => {
+                let foreign =
+                    FOREIGN.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| ours.to_string());
+                let meant = foreign.or_else(|| self.problems.nearest(word, lex::INSTRUCTIONS));
+                Problem::error(format!("unknown instruction `{}`", shorten(word)))
+                    .at(name.span)
+                    .suggest(meant)
+            }
+        };
+        self.problems.report(problem)
+    }
+
+    fn colon_follows_the_index(&self) -> bool {
+        self.kind_after(2) == Kind::RightBracket && self.kind_after(3) == Kind::Colon
+    }
+
+    /// `[x] = 1`
+    fn store_like_an_assignment(&mut self) -> Reported {
+        let span = self.span();
+        let problem = Problem::error("expected an instruction or a label, found `[`").at(span);
+        let written = self.statement_text(span);
+        match written.split_once('=') {
+            Some((address, value)) if !value.starts_with('=') => self.problems.report(problem.help(format!(
+                "write `store {}, {}`",
+                shorten(address.trim()),
+                shorten(value.trim())
+            ))),
+            _ => self.problems.report(problem),
+        }
+    }
+
+    fn statement_text(&self, from: Span) -> &'s str {
+        let rest = &self.tokens[self.next..];
+        let ends = |k: Kind| matches!(k, Kind::Newline | Kind::Semicolon | Kind::EndOfFile);
+        let last = rest.iter().take_while(|t| !ends(t.kind)).last().map_or(from, |t| t.span);
+        &self.source[from.start..last.end]
+    }
+}
