@@ -5,6 +5,7 @@
 
 pub mod promela;
 pub mod ron;
+pub mod trencher;
 pub mod tso;
 
 use crate::model::Program;
