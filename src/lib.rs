@@ -2,5 +2,6 @@
 
 pub mod front;
 pub mod model;
+pub mod report;
 pub mod sem;
 pub mod verdict;
