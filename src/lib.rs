@@ -5,5 +5,6 @@ pub mod engine;
 pub mod front;
 pub mod model;
 pub mod reach;
+pub mod report;
 pub mod sem;
 pub mod verdict;

@@ -3,10 +3,14 @@
 //! A front end sees the model and nothing else. Bad input is a list of [`Diagnostic`]s, each with its place
 //! in the file; who prints them, and how, is not decided here.
 
+pub mod promela;
+pub mod ron;
+pub mod trencher;
 pub mod tso;
 
 use crate::model::Program;
 use std::ops::Range;
+use thiserror::Error;
 
 /// A program that was read, and what is doubtful about it.
 #[derive(Clone, Debug)]
@@ -33,4 +37,15 @@ pub struct Diagnostic {
 pub enum Severity {
     Error,
     Warning,
+}
+
+/// Something that a program says and the format it is being written in cannot say.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{place}: {construct} cannot be written as {format}: {why}")]
+pub struct Inexpressible {
+    pub format: &'static str,
+    /// The thread and line, the variable, or the property.
+    pub place: String,
+    pub construct: String,
+    pub why: String,
 }

@@ -1,0 +1,53 @@
+//! What do people and scripts get to see? Programs and outcomes as text, JSON and graphs.
+//!
+//! Every report is a function from a program, and perhaps an outcome, to a string or a JSON value. Nothing here
+//! searches, reads files or knows a terminal; width and colour are arguments.
+
+pub mod dot;
+pub mod json;
+pub mod listing;
+mod table;
+pub mod text;
+
+use crate::model::Value;
+use crate::verdict::{Answer, Limit, Outcome, Proof, Trap};
+use std::time::Duration;
+
+/// Why the answer is what it is, in a few words.
+pub fn reason(outcome: &Outcome) -> String {
+    match &outcome.answer {
+        Answer::Violated(_) => "goal reached and replayed".to_string(),
+        Answer::Safe(Proof::Exhausted) => "every state was visited".to_string(),
+        Answer::Safe(Proof::Vacuous) => "no path leads to the goal".to_string(),
+        Answer::Unknown(limit) => limit_reached(limit),
+    }
+}
+
+fn limit_reached(limit: &Limit) -> String {
+    match limit {
+        Limit::Time(allowed) => format!("the time limit of {} was reached", seconds(*allowed)),
+        Limit::Memory(bytes) => format!("the memory limit of {} MiB was reached", bytes >> 20),
+        Limit::States(count) => format!("the limit of {count} states was reached"),
+        Limit::Cancelled => "the run was cancelled".to_string(),
+        Limit::Buffer(bound) => format!("a buffer would have held more than {bound} stores"),
+        Limit::StateSize(words) => format!("one state takes {words} words, more than the engine stores"),
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64())
+}
+
+/// The error by which a thread ends a run.
+fn trap_words(trap: Trap) -> String {
+    match trap {
+        Trap::Assertion => "the assertion fails".to_string(),
+        Trap::DivisionByZero => "division by zero".to_string(),
+        Trap::OutOfRange(address) => format!("address {address} lies outside the shared memory"),
+    }
+}
+
+/// `x = 3`, as reports write that something has a value.
+fn equation(name: &str, value: Value) -> String {
+    format!("{name} = {value}")
+}
