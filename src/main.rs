@@ -1,1 +1,14 @@
-fn main() {}
+//! The story: arguments, the command they name, its exit code. A panic is a bug of ours, and must not be
+//! mistaken for a verdict.
+
+use clap::Parser;
+use overtake::cli::{Cli, Exit};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("internal error: {panic}\nThis is a bug of overtake. Please report it with the program.");
+    }));
+    std::panic::catch_unwind(|| cli.run()).unwrap_or(Exit::Internal).into()
+}

@@ -243,6 +243,8 @@ pub struct Stats {
     /// Machine words of one packed state.
     pub words: usize,
     pub workers: usize,
+    /// Rounds of refinement; 0 for an engine that has none.
+    pub iterations: u64,
     /// The longest buffer met, under TSO.
     pub longest_buffer: usize,
     pub time: Duration,

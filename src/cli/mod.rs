@@ -1,3 +1,220 @@
-//! What was typed, and what is shown: the only place that knows files and terminals.
+//! What was typed, and what it means: the only place that knows files, terminals and processes.
+//!
+//! One file per command; `input` reads programs, `limits` turns words like `60s` and `4GiB` into numbers,
+//! `terminal` decides on colour, width and progress, `diagnose` shows what is wrong with a file. Every
+//! command ends in an [`Exit`], which is the process's exit code.
 
+mod check;
+mod convert;
 pub mod diagnose;
+mod input;
+mod limits;
+mod show;
+mod terminal;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How the process ends. Later variants outrank earlier ones when several files are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    Good,
+    Unknown,
+    Violated,
+    /// Wrong usage, or an input that cannot be read.
+    BadInput,
+    /// A bug of ours.
+    Internal,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Good => 0,
+            Exit::Violated => 10,
+            Exit::Unknown => 5,
+            Exit::BadInput => 2,
+            Exit::Internal => 70,
+        })
+    }
+}
+
+/// Finds the bugs that x86's store buffers put into concurrent programs, and proves programs free of them.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    color: When,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 safe, 10 violated, 5 unknown (a limit was reached), 2 wrong usage or \
+                          input, 70 a bug of overtake.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Is a forbidden state reachable?
+    Check(CheckArgs),
+    /// Shows a program: its memory, its threads step by step, what each may still touch
+    Show(ShowArgs),
+    /// Writes a program in another format
+    Convert(ConvertArgs),
+    /// Writes a completion script for a shell
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum When {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Args)]
+struct InputArgs {
+    /// The format of the input; by default what the file's extension says
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<input::Format>,
+    /// Gives a parameter of the program a value
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = limits::define)]
+    define: Vec<(String, i64)>,
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// Programs to check; `-` is standard input (with --from)
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    input: InputArgs,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t)]
+    model: ModelArg,
+    /// How to look for the answer
+    #[arg(long, value_enum, default_value_t)]
+    engine: EngineArg,
+    /// Bounds every store buffer to K entries; `safe` then means that none ever needed more
+    #[arg(long, value_name = "K")]
+    buffer: Option<usize>,
+    /// Workers; by default one per core
+    #[arg(long, value_name = "N", value_parser = limits::workers)]
+    threads: Option<usize>,
+    /// Gives up on a file after this time, for example 60s or 500ms
+    #[arg(long, value_name = "TIME", value_parser = limits::duration)]
+    timeout: Option<Duration>,
+    /// Gives up before using more memory than this, for example 4GiB; by default most of the machine's
+    #[arg(long, value_name = "SIZE", value_parser = limits::size)]
+    memory: Option<u64>,
+    /// Gives up after this many stored states
+    #[arg(long, value_name = "N")]
+    states: Option<u64>,
+    /// The order of the search
+    #[arg(long, value_enum, default_value_t)]
+    search: SearchArg,
+    #[command(flatten)]
+    without: Without,
+    /// Prints one JSON object per file
+    #[arg(long)]
+    json: bool,
+    /// Prints verdicts alone
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Prints what the search cost
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reductions (each is on; the answer is the same without)")]
+struct Without {
+    /// Stores the states between local steps too
+    #[arg(long)]
+    no_steps: bool,
+    /// Stores registers that no longer matter
+    #[arg(long)]
+    no_liveness: bool,
+    /// Takes independent steps in every order (no persistent sets)
+    #[arg(long)]
+    no_por: bool,
+    /// Follows transitions whose result is known already (no sleep sets)
+    #[arg(long)]
+    no_sleep: bool,
+    /// Stores every value in 64 bits
+    #[arg(long)]
+    no_packing: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum ModelArg {
+    /// Sequential consistency
+    Sc,
+    /// x86's total store order
+    #[default]
+    Tso,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum EngineArg {
+    /// Whatever suits best
+    #[default]
+    Auto,
+    /// Enumerate the states of the memory model itself
+    Explicit,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum SearchArg {
+    /// Breadth first: short traces
+    #[default]
+    Bfs,
+    /// Depth first
+    Dfs,
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// The program; `-` is standard input (with --from)
+    file: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
+    /// Writes the control-flow graphs for Graphviz instead
+    #[arg(long)]
+    dot: bool,
+}
+
+#[derive(Debug, Args)]
+struct ConvertArgs {
+    /// The program; `-` is standard input (with --from)
+    file: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
+    /// The format to write
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: convert::Target,
+    /// Writes to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Cli {
+    /// Does what was asked.
+    pub fn run(self) -> Exit {
+        let terminal = terminal::Terminal::new(self.color);
+        match self.command {
+            Command::Check(args) => check::run(&args, &terminal),
+            Command::Show(args) => show::run(&args, &terminal),
+            Command::Convert(args) => convert::run(&args, &terminal),
+            Command::Completions { shell } => {
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut Cli::command(), "overtake", &mut script);
+                terminal.print(&String::from_utf8_lossy(&script));
+                Exit::Good
+            }
+        }
+    }
+}

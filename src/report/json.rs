@@ -67,6 +67,7 @@ pub fn outcome(
         "model": outcome.model.name(),
         "verdict": outcome.verdict(),
         "engine": outcome.engine,
+        "iterations": stats.iterations,
         "states": stats.states,
         "transitions": stats.transitions,
         "bytes_per_state": stats.bytes_per_state,

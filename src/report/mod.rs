@@ -3,6 +3,7 @@
 //! Every report is a function from a program, and perhaps an outcome, to a string or a JSON value. Nothing here
 //! searches, reads files or knows a terminal; width and colour are arguments.
 
+pub mod answer;
 pub mod dot;
 pub mod json;
 pub mod listing;
@@ -18,7 +19,6 @@ pub fn reason(outcome: &Outcome) -> String {
     match &outcome.answer {
         Answer::Violated(_) => "goal reached and replayed".to_string(),
         Answer::Safe(Proof::Exhausted) => "every state was visited".to_string(),
-        Answer::Safe(Proof::Vacuous) => "no path leads to the goal".to_string(),
         Answer::Unknown(limit) => limit_reached(limit),
     }
 }

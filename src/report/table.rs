@@ -17,6 +17,10 @@ pub enum Tone {
     Change,
     /// What went wrong.
     Bad,
+    /// What is proved.
+    Good,
+    /// What is not known.
+    Doubtful,
 }
 
 impl Tone {
@@ -27,6 +31,8 @@ impl Tone {
             Tone::Quiet => Style::new().dimmed(),
             Tone::Change => AnsiColor::Cyan.on_default(),
             Tone::Bad => AnsiColor::Red.on_default().bold(),
+            Tone::Good => AnsiColor::Green.on_default().bold(),
+            Tone::Doubtful => AnsiColor::Yellow.on_default().bold(),
         }
     }
 }

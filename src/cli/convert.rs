@@ -1,0 +1,47 @@
+//! `overtake convert`: the program in another format, or the reason why that format cannot say it.
+
+use super::terminal::Terminal;
+use super::{ConvertArgs, Exit, input};
+use crate::front::{self, Inexpressible};
+use crate::model::Program;
+use clap::ValueEnum;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// The native language
+    Tso,
+    /// The program model itself
+    Ron,
+    /// For Trencher
+    Trencher,
+    /// A model under SC for SPIN
+    Promela,
+}
+
+pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
+    let Some(program) = input::read(&args.file, &args.input, terminal) else { return Exit::BadInput };
+    match write(&program, args.to).map_err(|e| format!("{}: {e}", args.file.display())).and_then(|text| {
+        match &args.output {
+            Some(path) => std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display())),
+            None => {
+                terminal.print(&text);
+                Ok(())
+            }
+        }
+    }) {
+        Ok(()) => Exit::Good,
+        Err(message) => {
+            terminal.error(&message);
+            Exit::BadInput
+        }
+    }
+}
+
+fn write(program: &Program, target: Target) -> Result<String, Inexpressible> {
+    match target {
+        Target::Tso => Ok(front::tso::write(program)),
+        Target::Ron => Ok(front::ron::write(program)),
+        Target::Trencher => front::trencher::write(program),
+        Target::Promela => front::promela::write(program, front::promela::Steps::Joined),
+    }
+}

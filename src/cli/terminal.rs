@@ -1,0 +1,104 @@
+//! Who is looking? Colours and widths for people, plain text for pipes, and progress while a search runs.
+
+use super::When;
+use crate::verdict::Limits;
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A line of this width is assumed where nobody says otherwise.
+const DEFAULT_WIDTH: usize = 120;
+
+pub struct Terminal {
+    pub color: bool,
+    pub color_errors: bool,
+    pub width: usize,
+    shows_progress: bool,
+}
+
+impl Terminal {
+    pub fn new(color: When) -> Terminal {
+        let wanted = |is_terminal: bool| match color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        };
+        let (out, err) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
+        let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+        let seen = terminal_size::terminal_size().filter(|_| out).map(|(width, _)| width.0 as usize);
+        Terminal {
+            color: wanted(out),
+            color_errors: wanted(err),
+            width: seen.or(columns).unwrap_or(DEFAULT_WIDTH),
+            shows_progress: err,
+        }
+    }
+
+    /// To standard output. A reader that has gone away is no error of ours.
+    pub fn print(&self, text: &str) {
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// To standard error.
+    pub fn complain(&self, text: &str) {
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    pub fn error(&self, message: &str) {
+        let word = if self.color_errors { "\x1b[1;31merror\x1b[0m" } else { "error" };
+        self.complain(&format!("{word}: {message}\n"));
+    }
+
+    pub fn warning(&self, message: &str) {
+        let word = if self.color_errors { "\x1b[1;33mwarning\x1b[0m" } else { "warning" };
+        self.complain(&format!("{word}: {message}\n"));
+    }
+
+    /// Shows the growing number of states until the guard is dropped, if anyone can see it.
+    pub fn progress(&self, limits: &Arc<Limits>) -> Progress {
+        let done = Arc::new(AtomicBool::new(false));
+        let thread = self.shows_progress.then(|| {
+            let (limits, done) = (limits.clone(), done.clone());
+            std::thread::spawn(move || watch(&limits, &done))
+        });
+        Progress { done, thread }
+    }
+}
+
+pub struct Progress {
+    done: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Nothing for the first half second: most answers come sooner.
+fn watch(limits: &Limits, done: &AtomicBool) {
+    let start = Instant::now();
+    std::thread::park_timeout(Duration::from_millis(500));
+    if done.load(Ordering::Relaxed) {
+        return;
+    }
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(ProgressStyle::with_template("{spinner} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    while !done.load(Ordering::Relaxed) {
+        let states = limits.progress.load(Ordering::Relaxed);
+        let rate = states as f64 / start.elapsed().as_secs_f64();
+        let (states, rate) = (HumanCount(states), HumanCount(rate as u64));
+        bar.set_message(format!("{states} states, {rate}/s, {:.0} s", start.elapsed().as_secs_f64()));
+        bar.tick();
+        std::thread::park_timeout(Duration::from_millis(150));
+    }
+    bar.finish_and_clear();
+}
