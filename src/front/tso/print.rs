@@ -367,8 +367,10 @@ mod tests {
             .collect()
     }
 
+    /// Is it false whatever the registers hold? A few values tell, and tell the same of equal expressions.
     fn never_passes(instr: &Instr) -> bool {
-        matches!(instr, Instr::Assume(e) if e.constant() == Some(0))
+        let values = [0, 1, 7];
+        matches!(instr, Instr::Assume(e) if values.iter().all(|v| e.eval(&|_| *v) == Ok(0)))
     }
 
     fn visible(instr: &Instr) -> Option<&'static str> {
