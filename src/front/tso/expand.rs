@@ -366,7 +366,10 @@ mod tests {
 
     #[test]
     fn declarations_are_checked() {
-        check_wrong("thread p[i in 1..=0]\nend", &["1: there are no threads `p`"]);
+        check_wrong(
+            "thread p[i in 1..=0]\nend\nforbid two i: p[i]@l && p@l",
+            &["1: there are no threads `p`"],
+        );
         check_wrong(
             "shared a[0], b[2] = {1, 2, 3}\nthread p\nend",
             &["1: `a` cannot have 0 cells", "1: `b` has 2 cells, and 3 initial values"],

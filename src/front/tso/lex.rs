@@ -8,7 +8,7 @@ use crate::model::Value;
 use logos::Logos;
 
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
-#[logos(skip r"[ \t\x0B\x0C\u{FEFF}]+")]
+#[logos(skip r"[ \t\x0B\x0C]+")]
 #[logos(skip(r"(//|#)[^\r\n]*", allow_greedy = true))]
 pub enum Kind {
     #[token("\n")]
@@ -180,8 +180,10 @@ pub struct Token {
 /// The tokens of the source; the last one is `EndOfFile`.
 pub fn tokens(source: &str, problems: &mut Problems) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::with_capacity(source.len() / 4);
-    for (result, range) in Kind::lexer(source).spanned() {
-        let span = Span::from(range);
+    // Some editors begin a file with a byte order mark.
+    let begin = source.len() - source.trim_start_matches('\u{FEFF}').len();
+    for (result, range) in Kind::lexer(&source[begin..]).spanned() {
+        let span = Span { start: begin + range.start, end: begin + range.end };
         match (result, tokens.last_mut()) {
             (Ok(kind), _) => tokens.push(Token { kind, span }),
             (Err(()), Some(last)) if last.kind == Kind::Garbage && last.span.end == span.start => {
@@ -270,6 +272,11 @@ mod tests {
         let mut problems = Problems::new(source);
         tokens(source, &mut problems);
         assert_eq!(problems.finish().len(), 3);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_garbage() {
+        assert_eq!(kinds("\u{FEFF}nop"), [Kind::Nop, Kind::EndOfFile]);
     }
 
     #[test]

@@ -6,7 +6,6 @@
 
 use crate::front::{Diagnostic, Severity};
 use std::collections::HashSet;
-use std::ops::Range;
 
 /// Shown of errors, and again of warnings.
 pub const SHOWN: usize = 50;
@@ -25,12 +24,6 @@ pub struct Span {
 impl Span {
     pub fn to(self, last: Span) -> Span {
         Span { start: self.start, end: last.end }
-    }
-}
-
-impl From<Range<usize>> for Span {
-    fn from(r: Range<usize>) -> Span {
-        Span { start: r.start, end: r.end }
     }
 }
 

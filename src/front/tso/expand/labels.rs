@@ -5,10 +5,10 @@
 
 use crate::front::tso::ast::{Name, Stmt, Thread};
 use crate::front::tso::problems::{Problem, Problems, Span};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub fn check(thread: &Thread, problems: &mut Problems) {
-    let mut checker = Checker { problems, scopes: Vec::new(), hidden: Vec::new() };
+    let mut checker = Checker { problems, scopes: Vec::new(), hidden: HashSet::new() };
     hidden_labels(&thread.body, 0, &mut checker.hidden);
     checker.body(&thread.body, Flow::Arrives);
 }
@@ -25,7 +25,7 @@ struct Checker<'s, 'p> {
     problems: &'p mut Problems,
     scopes: Vec<HashMap<&'s str, Span>>,
     /// Labels inside braces, to explain why a jump does not find them.
-    hidden: Vec<&'s str>,
+    hidden: HashSet<&'s str>,
 }
 
 impl<'s> Checker<'s, '_> {
@@ -74,7 +74,7 @@ impl<'s> Checker<'s, '_> {
             return;
         }
         let problem = Problem::error(format!("unknown label `{}`", label.text)).at(label.span);
-        let problem = if self.hidden.contains(&label.text) {
+        let problem = if self.hidden.contains(label.text) {
             problem
                 .help("there is one inside a `repeat`, where it can be reached only from inside the braces")
         } else {
@@ -92,10 +92,10 @@ impl<'s> Checker<'s, '_> {
     }
 }
 
-fn hidden_labels<'s>(body: &[Stmt<'s>], level: usize, hidden: &mut Vec<&'s str>) {
+fn hidden_labels<'s>(body: &[Stmt<'s>], level: usize, hidden: &mut HashSet<&'s str>) {
     for statement in body {
         match statement {
-            Stmt::Label(name) if level > 0 => hidden.push(name.text),
+            Stmt::Label(name) if level > 0 => hidden.extend([name.text]),
             Stmt::Repeat { body, .. } => hidden_labels(body, level + 1, hidden),
             _ => {}
         }

@@ -30,6 +30,13 @@ pub struct Named {
     pub indexed: BTreeMap<Value, ThreadId>,
 }
 
+impl Named {
+    /// Was its definition wrong, so that nobody knows its threads?
+    fn is_unknown(&self) -> bool {
+        self.alone.is_none() && self.indexed.is_empty()
+    }
+}
+
 pub struct Query<'a, 's, 'f> {
     pub source: &'s str,
     pub names: &'a Names<'s, 'f>,
@@ -127,10 +134,10 @@ impl<'s> Query<'_, 's, '_> {
                 None => found = Some((family, values)),
             }
         }
-        found.map(|(_, values)| values).ok_or(()).or_else(|()| {
+        found.map(|(_, values)| values).ok_or_else(|| {
             let var = quantifier.var.text;
             let problem = Problem::error(format!("no thread here has the index `{var}`"));
-            Err(self.needs_range(problem, quantifier))
+            self.needs_range(problem, quantifier)
         })
     }
 
@@ -142,6 +149,7 @@ impl<'s> Query<'_, 's, '_> {
 
     fn family(&mut self, name: &Name<'s>) -> Result<Vec<Value>, Reported> {
         match self.cast.by_name.get(name.text) {
+            Some(named) if named.is_unknown() => Err(Reported),
             Some(named) if !named.indexed.is_empty() => Ok(named.indexed.keys().copied().collect()),
             Some(_) => Err(self.not_indexed(name)),
             None => Err(self.unknown_thread(name)),
@@ -266,13 +274,14 @@ impl<'s> Query<'_, 's, '_> {
             return Err(self.unknown_thread(name));
         };
         match index {
-            None => named.alone.ok_or(()).or_else(|()| {
+            _ if named.is_unknown() => Err(Reported),
+            None => named.alone.ok_or_else(|| {
                 let example = named.indexed.keys().next().copied().unwrap_or(0);
                 let problem = Problem::error(format!("which of the threads `{}`?", name.text)).at(name.span);
-                Err(self.problems.report(problem.help(format!("write `{}[{example}]`", name.text))))
+                self.problems.report(problem.help(format!("write `{}[{example}]`", name.text)))
             }),
             Some(_) if named.indexed.is_empty() => Err(self.not_indexed(name)),
-            Some((index, span)) => named.indexed.get(&index).copied().ok_or(()).or_else(|()| {
+            Some((index, span)) => named.indexed.get(&index).copied().ok_or_else(|| {
                 let problem = Problem::error(format!("there is no thread `{}[{index}]`", name.text)).at(span);
                 let range = named.indexed.keys().next().zip(named.indexed.keys().next_back());
                 let problem = match range {
@@ -281,7 +290,7 @@ impl<'s> Query<'_, 's, '_> {
                     }
                     None => problem,
                 };
-                Err(self.problems.report(problem))
+                self.problems.report(problem)
             }),
         }
     }
@@ -300,20 +309,15 @@ impl<'s> Query<'_, 's, '_> {
         self.problems.report(problem.help(format!("write `thread {}[i in 1..=3]` for several", name.text)))
     }
 
-    /// The label as written, or else the name of one of its copies.
     fn label(&mut self, t: ThreadId, thread: &ThreadRef, label: &Name<'s>) -> Result<Vec<Loc>, Reported> {
         let unrolled = &self.cast.threads[t.index()];
         if let Some(locs) = unrolled.labels.get(label.text) {
             return Ok(fold::places(locs.iter().copied()));
         }
-        let locations = unrolled.parts.locations.iter();
-        if let Some(loc) = locations.clone().position(|l| l.labels.iter().any(|name| name == label.text)) {
-            return Ok(vec![Loc(loc as u32)]);
-        }
         if !unrolled.complete {
             return Err(Reported);
         }
-        let meant = self.problems.nearest(label.text, unrolled.labels.keys().copied());
+        let meant = self.problems.nearest(label.text, unrolled.labels.keys().map(|l| l.as_ref()));
         let problem = Problem::error(format!("thread `{}` has no label `{}`", thread.name.text, label.text))
             .at(label.span)
             .suggest(meant);

@@ -12,6 +12,7 @@ use crate::front::tso::problems::{Problem, Problems, Reported, Span};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::program::ThreadParts;
 use crate::model::{self, Instr, Loc, MAX_REGISTERS, Reg, RegExpr, RmwOp, Value};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// More than this, in all threads together, is a mistake in a range.
@@ -36,8 +37,8 @@ impl Budget {
 /// A thread in the model, and what properties call its parts.
 pub struct Unrolled<'s> {
     pub parts: ThreadParts,
-    /// Every location that a label as written stands for.
-    pub labels: HashMap<&'s str, Vec<Loc>>,
+    /// Every location that a label stands for: as written, or else by the name of a copy.
+    pub labels: HashMap<Cow<'s, str>, Vec<Loc>>,
     pub registers: HashMap<&'s str, Reg>,
     /// Is there anything in the text that could not be read? Then parts may be missing here.
     pub complete: bool,
@@ -55,7 +56,8 @@ impl<'s> Unroller<'_, 's, '_> {
     /// Nothing comes back once the budget is spent.
     pub fn thread(self, name: String, body: &[Stmt<'s>]) -> Result<Unrolled<'s>, Reported> {
         let mut thread = Thread {
-            own_labels: own_labels(body).map(str::to_string).collect(),
+            own_labels: own_labels(body).collect(),
+            copy_labels: HashSet::new(),
             context: self,
             copies: Vec::new(),
             registers: Registers::default(),
@@ -77,8 +79,10 @@ fn own_labels<'b, 's: 'b>(body: &'b [Stmt<'s>]) -> impl Iterator<Item = &'s str>
 
 struct Thread<'a, 's, 'f> {
     context: Unroller<'a, 's, 'f>,
-    /// Names of labels that are taken.
-    own_labels: HashSet<String>,
+    /// Labels outside every `repeat`, which keep their names.
+    own_labels: HashSet<&'s str>,
+    /// The names of labels inside.
+    copy_labels: HashSet<String>,
     /// The counters of the `repeat`s around.
     copies: Vec<Value>,
     registers: Registers<'s>,
@@ -165,7 +169,7 @@ impl<'s> Thread<'_, 's, '_> {
             for k in &self.copies {
                 unique += &format!("_{k}").replace('-', "m");
             }
-            while !self.own_labels.insert(unique.clone()) {
+            while self.own_labels.contains(unique.as_str()) || !self.copy_labels.insert(unique.clone()) {
                 unique.push('_');
             }
         }
@@ -404,9 +408,14 @@ impl<'s> Thread<'_, 's, '_> {
 
     fn finish(self, name: String) -> Unrolled<'s> {
         let graph = flow::graph(self.steps, self.labels);
-        let mut labels: HashMap<&str, Vec<Loc>> = HashMap::new();
+        let mut labels: HashMap<Cow<str>, Vec<Loc>> = HashMap::new();
         for (written, loc) in self.written.into_iter().zip(graph.labels) {
-            labels.entry(written).or_default().push(loc);
+            labels.entry(Cow::Borrowed(written)).or_default().push(loc);
+        }
+        for (loc, location) in graph.locations.iter().enumerate() {
+            for copy in location.labels.iter().filter(|name| self.copy_labels.contains(*name)) {
+                labels.entry(Cow::Owned(copy.clone())).or_insert_with(|| vec![Loc(loc as u32)]);
+            }
         }
         Unrolled {
             parts: ThreadParts {
