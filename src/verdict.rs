@@ -230,10 +230,8 @@ pub enum Answer {
 /// Why `safe` is a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// Every state of the model was visited.
+    /// Every state of the model was visited, and none is a goal state.
     Exhausted,
-    /// No action can lead to the goal: no location it names lies on any path.
-    Vacuous,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 //! A set of cells is one machine word: cell `a` is bit `a mod 62`. Up to 62 cells that is exact; beyond, cells
 //! share bits, which makes sets larger than they are and never smaller, so "no conflict" stays a proof.
 //! Bit 63 stands for the lock around memory: every access reads it, `lock` and `unlock` write it, so that a
-//! block conflicts with all that it would hold up. Bit 62 is left to the callers.
+//! block conflicts with all that it would hold up.
 //! Computed addresses get the range that `interval` found.
 
 use super::interval::{Interval, Intervals};
@@ -11,9 +11,6 @@ use super::{Instr, Loc, Program, Thread, ThreadId};
 
 const CLASSES: u32 = 62;
 const LOCK: u64 = 1 << 63;
-
-/// The bit that stands for no cell; free for callers that need one more thing to conflict on.
-pub const SPARE: u64 = 1 << 62;
 
 /// Cells read and cells written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,7 +18,7 @@ pub struct Interval {
 
 impl Interval {
     pub const FULL: Interval = Interval { lo: Value::MIN, hi: Value::MAX };
-    const BOOL: Interval = Interval { lo: 0, hi: 1 };
+    pub const BOOL: Interval = Interval { lo: 0, hi: 1 };
 
     pub fn constant(v: Value) -> Interval {
         Interval { lo: v, hi: v }
@@ -215,14 +215,7 @@ impl Analysis<'_> {
     }
 
     /// Joins `regs` into what is known at `loc`.
-    fn flow(
-        &mut self,
-        t: ThreadId,
-        loc: Loc,
-        regs: Vec<Interval>,
-        visits: &mut [u32],
-        todo: &mut Vec<Loc>,
-    ) {
+    fn flow(&mut self, t: ThreadId, loc: Loc, regs: Vec<Interval>, visits: &mut [u32], todo: &mut Vec<Loc>) {
         let thresholds = &self.thresholds;
         let known = &mut self.result.registers[t.index()][loc.index()];
         match known {
@@ -303,11 +296,16 @@ fn grow(old: Interval, new: Interval, widen: bool, thresholds: &[Value]) -> Inte
 }
 
 fn eval(e: &RegExpr, regs: &[Interval]) -> Interval {
+    range(e, &|r| regs[r.index()])
+}
+
+/// The values that an expression can have if each atom has those of its interval.
+pub fn range<A>(e: &Expr<A>, atom: &impl Fn(&A) -> Interval) -> Interval {
     match e {
         Expr::Const(c) => Interval::constant(*c),
-        Expr::Atom(r) => regs[r.index()],
-        Expr::Unary(op, a) => unary(*op, eval(a, regs)),
-        Expr::Binary(op, a, b) => binary(*op, eval(a, regs), eval(b, regs)),
+        Expr::Atom(a) => atom(a),
+        Expr::Unary(op, a) => unary(*op, range(a, atom)),
+        Expr::Binary(op, a, b) => binary(*op, range(a, atom), range(b, atom)),
     }
 }
 

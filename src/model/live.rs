@@ -26,9 +26,8 @@ impl Watched {
 
 impl Live {
     pub fn of(program: &Program, watched: &Watched) -> Live {
-        let one = |t: ThreadId| {
-            live(program.thread(t), &watched.always[t.index()], &watched.at_end[t.index()])
-        };
+        let one =
+            |t: ThreadId| live(program.thread(t), &watched.always[t.index()], &watched.at_end[t.index()]);
         Live(program.thread_ids().map(one).collect())
     }
 

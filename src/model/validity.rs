@@ -12,6 +12,8 @@ use thiserror::Error;
 pub const MAX_THREADS: usize = 1000;
 pub const MAX_CELLS: usize = 1 << 20;
 pub const MAX_REGISTERS: usize = 10_000;
+/// Values of one `any`; each is a step of its own.
+pub const MAX_CHOICES: i64 = 1 << 16;
 /// Locations or edges of one thread.
 pub const MAX_GRAPH: usize = 1 << 24;
 
@@ -43,6 +45,8 @@ pub enum Invalid {
     EdgeFromEnd(String),
     #[error("thread `{thread}`: edge {edge} chooses from the empty range {lo}..={hi}")]
     EmptyRange { thread: String, edge: usize, lo: i64, hi: i64 },
+    #[error("thread `{thread}`: edge {edge} chooses from more than {MAX_CHOICES} values, {lo}..={hi}")]
+    TooManyChoices { thread: String, edge: usize, lo: i64, hi: i64 },
     #[error("{0} is nested more than {MAX_DEPTH} levels deep")]
     TooDeep(String),
     #[error("property {property} names thread {thread}, and there are {count}")]
@@ -131,10 +135,14 @@ fn check_thread(thread: &ThreadParts, wrong: &mut Vec<Invalid>) {
 }
 
 fn check_instr(thread: &ThreadParts, i: usize, instr: &Instr, wrong: &mut Vec<Invalid>) {
-    if let Instr::Any { lo, hi, .. } = *instr
-        && lo > hi
-    {
-        wrong.push(Invalid::EmptyRange { thread: thread.name.clone(), edge: i, lo, hi });
+    if let Instr::Any { lo, hi, .. } = *instr {
+        let name = || thread.name.clone();
+        match hi.checked_sub(lo) {
+            Some(more) if more < 0 => wrong.push(Invalid::EmptyRange { thread: name(), edge: i, lo, hi }),
+            Some(more) if more < MAX_CHOICES => {}
+            None if hi < lo => wrong.push(Invalid::EmptyRange { thread: name(), edge: i, lo, hi }),
+            _ => wrong.push(Invalid::TooManyChoices { thread: name(), edge: i, lo, hi }),
+        }
     }
     let deep = instr.exprs().iter().any(|e| e.depth() > MAX_DEPTH);
     if deep {

@@ -1,14 +1,13 @@
 //! Is this sequence of events a computation of the program? If not, at which event, and why?
 //!
-//! The small judge of the clever engines: `perform` turns an engine's decisions into events by walking them on
+//! The small judge of the clever engines. `perform` turns an engine's decisions into events by walking them on
 //! the plain machine; `replay` walks finished events again and compares every address, value and source.
 //! The events' indices (which store a load read from, which store a flush completes) are kept here, because
 //! states do not remember where their buffered stores came from.
 
-use super::tso::{self, Bound};
-use super::{State, Step, sc};
+use super::{State, Step, sc, tso};
 use crate::model::{Program, ThreadId};
-use crate::verdict::{Act, Action, Event, Kind, Model, Source};
+use crate::verdict::{Act, Action, Against, Event, Goal, Kind, Model, Source};
 use std::collections::VecDeque;
 use thiserror::Error;
 
@@ -20,17 +19,25 @@ pub struct Mismatch {
     pub why: String,
 }
 
-/// Walks the decisions from the initial state; the events, and the state they lead to.
+/// Walks the decisions from the initial state up to the first goal state; the events, and what that state is
+/// against. `None` if there is no goal state on the way.
 pub fn perform(
     program: &Program,
     model: Model,
+    goal: &Goal,
     actions: impl IntoIterator<Item = Action>,
-) -> Result<(Vec<Event>, State), Mismatch> {
+) -> Result<(Vec<Event>, Option<Against>), Mismatch> {
     let mut walk = Walk::new(program, model);
-    for action in actions {
-        walk.take(action)?;
+    let mut actions = actions.into_iter();
+    loop {
+        if let Some(against) = walk.against(goal) {
+            return Ok((walk.events, Some(against)));
+        }
+        match actions.next() {
+            Some(action) => walk.take(action)?,
+            None => return Ok((walk.events, None)),
+        }
     }
-    Ok((walk.events, walk.state))
 }
 
 /// Walks the events from the initial state to the state they lead to.
@@ -49,7 +56,8 @@ pub fn replay(program: &Program, model: Model, events: &[Event]) -> Result<State
 /// The same run under TSO: every store followed at once by its flush.
 pub fn as_tso(events: &[Event]) -> Vec<Action> {
     let flush = |t: ThreadId| Action { thread: t, act: Act::Flush };
-    let drained = |e: &Event| [Some(e.action), (e.kind == Kind::Store && e.trap.is_none()).then(|| flush(e.thread()))];
+    let drained =
+        |e: &Event| [Some(e.action), (e.kind == Kind::Store && e.trap.is_none()).then(|| flush(e.thread()))];
     events.iter().flat_map(drained).flatten().collect()
 }
 
@@ -69,9 +77,11 @@ impl<'a> Walk<'a> {
     }
 
     fn take(&mut self, action: Action) -> Result<(), Mismatch> {
+        let known = action.thread.index() < self.program.threads().len();
         let steps = match self.model {
-            Model::Sc => sc::steps(self.program, &self.state),
-            Model::Tso => tso::steps(self.program, &self.state, Bound::Unbounded).0,
+            _ if !known => vec![],
+            Model::Sc => sc::thread_steps(self.program, &self.state, action.thread),
+            Model::Tso => tso::thread_steps(self.program, &self.state, action.thread),
         };
         let Some(Step { mut event, state }) = steps.into_iter().find(|s| s.event.action == action) else {
             return Err(Mismatch { index: self.events.len(), why: self.refusal(action) });
@@ -82,12 +92,20 @@ impl<'a> Walk<'a> {
         }
         match event.kind {
             Kind::Flush => event.store = own.pop_front(),
-            Kind::Store if self.model == Model::Tso && event.trap.is_none() => own.push_back(self.events.len()),
+            Kind::Store if self.model == Model::Tso && event.trap.is_none() => {
+                own.push_back(self.events.len())
+            }
             _ => {}
         }
         self.events.push(event);
         self.state = state;
         Ok(())
+    }
+
+    /// What the present state is against, if it is a goal state or the last event went wrong.
+    fn against(&self, goal: &Goal) -> Option<Against> {
+        let trapped = self.events.last().and_then(|e| Some(Against::Trap(e.thread(), e.trap?)));
+        trapped.or_else(|| self.state.against(self.program, goal))
     }
 
     /// Why the machine does not do this in its present state.

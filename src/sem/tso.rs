@@ -27,23 +27,19 @@ impl Bound {
 
 /// Everything that can happen in the state, and whether the bound kept a store from happening.
 pub fn steps(program: &Program, state: &State, bound: Bound) -> (Vec<Step>, bool) {
-    let mut all = Vec::new();
-    let mut kept = false;
-    for t in program.thread_ids() {
-        let loc = state.at[t.index()];
-        let edges = if loc == Loc::TRAP { vec![] } else { program.thread(t).edges_from(loc) };
-        for (id, edge) in edges {
-            for next in edge_steps(program, state, t, id, edge) {
-                if bound.allows(next.state.buffers[t.index()].len()) {
-                    all.push(next);
-                } else {
-                    kept = true;
-                }
-            }
-        }
-        all.extend(flush(state, t));
-    }
+    let mut all: Vec<Step> = program.thread_ids().flat_map(|t| thread_steps(program, state, t)).collect();
+    let before = all.len();
+    all.retain(|s| bound.allows(s.state.buffers[s.event.thread().index()].len()));
+    let kept = all.len() < before;
     (all, kept)
+}
+
+/// Everything that one thread and its buffer can do.
+pub fn thread_steps(program: &Program, state: &State, t: ThreadId) -> Vec<Step> {
+    let loc = state.at[t.index()];
+    let edges = if loc == Loc::TRAP { vec![] } else { program.thread(t).edges_from(loc) };
+    let steps = edges.into_iter().flat_map(|(id, edge)| edge_steps(program, state, t, id, edge));
+    steps.chain(flush(state, t)).collect()
 }
 
 fn edge_steps(program: &Program, state: &State, t: ThreadId, id: EdgeId, edge: &Edge) -> Vec<Step> {

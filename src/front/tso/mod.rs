@@ -9,6 +9,7 @@ mod expand;
 mod fold;
 mod lex;
 mod parse;
+mod print;
 mod problems;
 
 use crate::front::{Diagnostic, Input};
@@ -25,9 +26,10 @@ pub fn read(source: &str, defines: &[(String, Value)]) -> Result<Input, Vec<Diag
         problems.report(problem.help("a program looks like `thread p0; nop; end`"));
     }
     let parts = expand::expand(source, &file, defines, &mut problems);
-    if problems.has_errors() {
-        return Err(problems.finish());
-    }
+    let parts = match parts {
+        Ok(parts) if !problems.has_errors() => parts,
+        _ => return Err(problems.finish()),
+    };
     match Program::new(parts) {
         Ok(program) => Ok(Input { program, warnings: problems.finish() }),
         Err(invalid) => {
@@ -35,6 +37,99 @@ pub fn read(source: &str, defines: &[(String, Value)]) -> Result<Input, Vec<Diag
                 problems.report(Problem::error(rule.to_string()));
             }
             Err(problems.finish())
+        }
+    }
+}
+
+/// The program as text that [`read`] takes back.
+pub fn write(program: &Program) -> String {
+    print::write(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Uses the whole language.
+    const SAMPLE: &str = "\
+param N = 2
+shared x, y = 3, a[4] = {1, 2}
+
+thread p[i in 1..=N]
+again:
+    store [a + i], 1 // note
+    load r, [x]; fence
+    repeat k in 0..N { if r == k goto again; l: nop }
+    s = any(0..3)
+    choose again, done
+more:
+    cas r, [y], 0, -(1 + s)
+done:
+end
+
+thread q
+    lock; xchg z, [x], 1; add z, [x], 0b11; unlock
+    assume z != 0 && 4 / z; assert ~z
+    halt
+end
+
+forbid two i: p[i]@l && p[i].r == 2
+never all i in 1..=2: [x + i] != 0x1f || !q.z
+";
+
+    /// Whatever is read can be written, and read again.
+    fn survives(source: &str) {
+        if let Ok(input) = read(source, &[("N".to_string(), 3)]) {
+            let text = write(&input.program);
+            let again = read(&text, &[]).unwrap_or_else(|errors| panic!("{errors:?}\n{source}\n{text}"));
+            assert_eq!(write(&again.program), text, "{source}");
+        }
+    }
+
+    #[test]
+    fn the_sample_is_read_without_complaints() {
+        assert_eq!(read(SAMPLE, &[]).map(|input| input.warnings), Ok(vec![]));
+        survives(SAMPLE);
+    }
+
+    fn token() -> impl Strategy<Value = String> {
+        let words: Vec<String> =
+            SAMPLE.split_inclusive([' ', '\n', '[', ']', ',', ':', '@']).map(str::to_string).collect();
+        prop_oneof![
+            prop::sample::select(words),
+            "\\PC{0,3}",
+            Just("\n".to_string()),
+            Just("end\n".to_string())
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_text_makes_the_reader_panic(source in any::<String>()) {
+            survives(&source);
+        }
+
+        #[test]
+        fn no_mixture_of_words_makes_the_reader_panic(words in prop::collection::vec(token(), 0..60)) {
+            survives(&words.concat());
+        }
+
+        #[test]
+        fn no_change_to_a_program_makes_the_reader_panic(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, token()), 1..5)
+        ) {
+            let mut source = SAMPLE.to_string();
+            for (index, removed, inserted) in changes {
+                let mut chars: Vec<char> = source.chars().collect();
+                let at = index.index(chars.len() + 1);
+                let end = (at + removed).min(chars.len());
+                chars.splice(at..end, inserted.chars());
+                source = chars.into_iter().collect();
+            }
+            survives(&source);
         }
     }
 }

@@ -138,9 +138,15 @@ impl Problems {
             5..=8 => 2,
             _ => 3,
         };
+        let letters = letters(name);
+        let may_be_near = |c: &str| {
+            // Each change of one letter adds one to the set of letters and takes one from it, at most.
+            c.len().abs_diff(name.len()) <= allowed
+                && (self::letters(c) ^ letters).count_ones() as usize <= 2 * allowed + 2
+        };
         candidates
             .into_iter()
-            .filter(|c| *c != name && c.len().abs_diff(name.len()) <= allowed)
+            .filter(|c| *c != name && may_be_near(c))
             .map(|c| (distance(name, c), c))
             .filter(|(distance, _)| *distance <= allowed)
             .min()
@@ -163,6 +169,11 @@ impl Problems {
         shown.sort_by_key(|d| d.span.as_ref().map_or(usize::MAX, |s| s.start));
         shown
     }
+}
+
+/// The set of bytes in a name, roughly, and whatever their case.
+fn letters(name: &str) -> u64 {
+    name.bytes().fold(0, |set, b| set | 1 << (b.to_ascii_lowercase() & 63))
 }
 
 /// Letters' case is the cheapest of mistakes.

@@ -27,6 +27,11 @@ pub trait Leaves<'s> {
 
     fn leaf(&mut self, e: &ast::Expr<'s>, role: Role) -> Result<Expr<Self::Leaf>, Reported>;
 
+    /// Does the name stand for where a shared variable is?
+    fn is_address(&self, _: &ast::Name<'s>) -> bool {
+        false
+    }
+
     fn problems(&mut self) -> &mut Problems;
 }
 
@@ -75,9 +80,15 @@ impl<'s, L: Leaves<'s>> Lowering<'_, L> {
         rest: &[(BinOp, Span, ast::Expr<'s>)],
         role: Role,
     ) -> Result<Tree<L::Leaf>, Reported> {
-        let mut left = self.expr(first, role)?;
-        for (op, span, right) in rest {
-            let right = self.expr(right, role)?;
+        if let [(op, _, right)] = rest {
+            self.warn_of_compared_address(*op, first, right);
+        }
+        // All operands are looked at, so that all that is wrong with them is found.
+        let first = self.expr(first, role);
+        let others: Vec<_> = rest.iter().map(|(_, _, e)| self.expr(e, role)).collect();
+        let mut left = first?;
+        for ((op, span, _), right) in rest.iter().zip(others) {
+            let right = right?;
             let depth = left.depth.max(right.depth);
             let expr = match fold::binary(*op, left.expr, right.expr) {
                 Ok(expr) => expr,
@@ -90,6 +101,22 @@ impl<'s, L: Leaves<'s>> Lowering<'_, L> {
             left = self.within_bounds(grown(expr, depth), *span)?;
         }
         Ok(left)
+    }
+
+    /// `x == 1` compares the address of x, which is hardly ever meant.
+    fn warn_of_compared_address(&mut self, op: BinOp, a: &ast::Expr<'s>, b: &ast::Expr<'s>) {
+        let (ast::Expr::Name(name), ast::Expr::Number(..)) = (a, b) else { return };
+        let compares = matches!(op, BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge);
+        if compares && self.leaves.is_address(name) {
+            let problem = Problem::warning(format!("this compares the address of `{}`", name.text))
+                .at(name.span)
+                .label("not its value")
+                .help(format!(
+                    "a property asks for the value with `[{0}]`; a thread loads it first",
+                    name.text
+                ));
+            self.leaves.problems().report(problem);
+        }
     }
 
     /// `&&` and `||`: operands behind a constant that decides are dead.
@@ -106,11 +133,21 @@ impl<'s, L: Leaves<'s>> Lowering<'_, L> {
     {
         let decides = |c: Value| (c != 0) == (op == BinOp::Or);
         let (mut operands, mut all_constant, mut decided) = (Vec::new(), true, false);
+        let mut wrong = None;
         for e in std::iter::once(first).chain(rest) {
-            let operand = self.expr(e, if decided { Role::Dead } else { role })?;
+            let operand = match self.expr(e, if decided { Role::Dead } else { role }) {
+                Ok(operand) => operand,
+                Err(reported) => {
+                    wrong = Some(reported);
+                    continue;
+                }
+            };
             all_constant &= matches!(operand.expr, Expr::Const(_));
             decided |= all_constant && matches!(operand.expr, Expr::Const(c) if decides(c));
             operands.push(operand);
+        }
+        if let Some(reported) = wrong {
+            return Err(reported);
         }
         let expr = Expr::Const((op == BinOp::Or) as Value);
         let joined = fold::join(operands, &mut |a: Tree<L::Leaf>, b: Tree<L::Leaf>| {

@@ -55,6 +55,11 @@ impl<'s> Names<'s, '_> {
         self.doubtful.contains(name)
     }
 
+    /// Is there a declaration that could not be read, so that addresses may be other than they seem?
+    pub fn has_gaps(&self) -> bool {
+        !self.doubtful.is_empty()
+    }
+
     /// Every name with a meaning, for suggestions.
     pub fn known<'a>(&'a self, locals: &'a Locals<'s>) -> impl Iterator<Item = &'s str> + 'a {
         let globals = self.params.keys().chain(self.shared.keys()).copied();

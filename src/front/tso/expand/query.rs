@@ -197,6 +197,10 @@ impl<'s> Leaves<'s> for Query<'_, 's, '_> {
         }
     }
 
+    fn is_address(&self, name: &Name<'s>) -> bool {
+        matches!(self.names.meaning(name, &self.locals), Meaning::Address(_))
+    }
+
     fn problems(&mut self) -> &mut Problems {
         self.problems
     }
@@ -228,6 +232,7 @@ impl<'s> Query<'_, 's, '_> {
         let value = self.names.constant(address, &self.locals, self.problems)?;
         match usize::try_from(value) {
             Ok(cell) if cell < self.cells => Ok(Addr(cell as u32)),
+            _ if self.names.has_gaps() => Err(Reported),
             _ => {
                 let problem = Problem::error(format!("there is no memory at address {value}")).at(span);
                 let problem = match self.cells {

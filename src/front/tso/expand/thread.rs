@@ -17,6 +17,9 @@ use std::collections::{HashMap, HashSet};
 /// More than this, in all threads together, is a mistake in a range.
 pub const MAX_INSTRUCTIONS: usize = 1_000_000;
 
+/// Longer instructions are cut short in traces.
+const LONGEST_TEXT: usize = 400;
+
 /// What the rest of the file may still unfold to.
 pub struct Budget {
     instructions: usize,
@@ -26,11 +29,7 @@ pub struct Budget {
 
 impl Budget {
     pub fn new() -> Budget {
-        Budget { instructions: MAX_INSTRUCTIONS, rounds: 4 * MAX_INSTRUCTIONS }
-    }
-
-    pub fn is_spent(&self) -> bool {
-        self.instructions == 0 || self.rounds == 0
+        Budget { instructions: MAX_INSTRUCTIONS + 1, rounds: 2 * MAX_INSTRUCTIONS }
     }
 }
 
@@ -53,7 +52,8 @@ pub struct Unroller<'a, 's, 'f> {
 }
 
 impl<'s> Unroller<'_, 's, '_> {
-    pub fn thread(self, name: String, body: &[Stmt<'s>]) -> Unrolled<'s> {
+    /// Nothing comes back once the budget is spent.
+    pub fn thread(self, name: String, body: &[Stmt<'s>]) -> Result<Unrolled<'s>, Reported> {
         let mut thread = Thread {
             own_labels: own_labels(body).map(str::to_string).collect(),
             context: self,
@@ -65,9 +65,9 @@ impl<'s> Unroller<'_, 's, '_> {
             steps: Vec::new(),
             complete: true,
         };
-        thread.complete &= thread.body(body).is_ok();
+        thread.body(body)?;
         thread.warn_of_unassigned_registers();
-        thread.finish(name)
+        Ok(thread.finish(name))
     }
 }
 
@@ -108,7 +108,7 @@ impl<'s> Thread<'_, 's, '_> {
                 Stmt::Label(name) => self.place_label(name),
                 Stmt::Bad => self.complete = false,
                 Stmt::Instr(op, span) => {
-                    self.spend_instruction(*span)?;
+                    self.spend(op.jumps().len().max(1), *span)?;
                     self.complete &= self.instruction(op, *span).is_ok();
                 }
                 Stmt::Repeat { var, range, body } => {
@@ -143,25 +143,19 @@ impl<'s> Thread<'_, 's, '_> {
         done
     }
 
-    fn spend_instruction(&mut self, span: Span) -> Result<(), Reported> {
+    /// A choice costs as much as it has ways.
+    fn spend(&mut self, instructions: usize, span: Span) -> Result<(), Reported> {
         let budget = &mut self.context.budget.instructions;
-        match budget.checked_sub(1) {
-            Some(rest @ 1..) => {
-                *budget = rest;
-                Ok(())
-            }
-            _ => {
-                *budget = 0;
-                let problem = Problem::error(format!(
-                    "the program unfolds to more than {MAX_INSTRUCTIONS} instructions"
-                ));
-                let problem = problem.at(span).label("the limit is reached here");
-                Err(self
-                    .context
-                    .problems
-                    .report(problem.help("look at the ranges of `repeat` and of threads")))
-            }
+        *budget = budget.saturating_sub(instructions);
+        if *budget > 0 {
+            return Ok(());
         }
+        let problem =
+            Problem::error(format!("the program unfolds to more than {MAX_INSTRUCTIONS} instructions"))
+                .at(span)
+                .label("the limit is reached here")
+                .help("look at the ranges of `repeat` and of threads");
+        Err(self.context.problems.report(problem))
     }
 
     /// Makes a label of this copy, to be placed when its statement comes.
@@ -325,6 +319,9 @@ impl<'s> Thread<'_, 's, '_> {
                 }
             });
         }
+        // A very long instruction is told by its beginning; a choice has its text on each of its edges.
+        let span = Span { end: span.end.min(span.start + LONGEST_TEXT), ..span };
+        constants.retain(|(name, _)| name.end <= span.end);
         let (mut text, mut at) = (String::with_capacity(span.end - span.start), span.start);
         for (name, value) in constants {
             text += self.written(Span { start: at, end: name.start });
@@ -357,6 +354,10 @@ impl<'s> Leaves<'s> for Thread<'_, 's, '_> {
                 Ok(model::Expr::Atom(reg))
             }
         }
+    }
+
+    fn is_address(&self, name: &Name<'s>) -> bool {
+        matches!(self.context.names.meaning(name, &self.context.locals), Meaning::Address(_))
     }
 
     fn problems(&mut self) -> &mut Problems {

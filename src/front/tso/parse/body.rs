@@ -11,6 +11,9 @@ use crate::front::tso::problems::{Problem, Reported, Span};
 /// Bodies inside bodies; more would unfold to more than anyone can check.
 const MAX_REPEATS: usize = 32;
 
+/// How many tokens ahead a closing brace is looked for.
+const SOON: usize = 1000;
+
 /// What other languages call our instructions.
 const FOREIGN: [(&str, &str); 10] = [
     ("mfence", "fence"),
@@ -44,11 +47,12 @@ impl<'s> Parser<'s, '_> {
         }
         let body = self.body(Encloser::Thread, 0, file);
         if self.eat(Kind::End).is_none() {
-            let name = header.as_ref().map_or("", |(name, _)| name.text);
-            let problem = Problem::error(format!("thread `{}` has no `end`", shorten(name)))
-                .at(start)
-                .label("this thread is still open where the next declaration begins");
-            self.problems.report(problem);
+            if let Ok((name, _)) = &header {
+                let problem = Problem::error(format!("thread `{}` has no `end`", shorten(name.text)))
+                    .at(start)
+                    .label("still open where the next declaration begins");
+                self.problems.report(problem);
+            }
         } else if self.end_of_statement().is_err() {
             self.skip_line();
         }
@@ -184,7 +188,7 @@ impl<'s> Parser<'s, '_> {
         }
         self.bump();
         let header = self.repeat_header();
-        if header.is_err() && !self.skip_to_brace() {
+        if header.is_err() && !self.skip_to_brace() && !self.brace_closes_soon() {
             return Err(Reported);
         }
         let body = self.body(Encloser::Repeat, level + 1, file);
@@ -204,6 +208,21 @@ impl<'s> Parser<'s, '_> {
         let range = self.range()?;
         self.expect(Kind::LeftBrace, "`{`")?;
         Ok((var, range))
+    }
+
+    /// Is there a `}` to close before the thread's end, as if only the `{` had been forgotten?
+    fn brace_closes_soon(&self) -> bool {
+        let mut open = 0;
+        for token in self.tokens[self.next..].iter().take(SOON) {
+            match token.kind {
+                Kind::End | Kind::Thread => return false,
+                Kind::LeftBrace => open += 1,
+                Kind::RightBrace if open == 0 => return true,
+                Kind::RightBrace => open -= 1,
+                _ => {}
+            }
+        }
+        false
     }
 
     /// After a bad header, the body may still be readable.

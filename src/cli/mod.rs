@@ -1,0 +1,3 @@
+//! What was typed, and what is shown: the only place that knows files and terminals.
+
+pub mod diagnose;

@@ -1,0 +1,47 @@
+//! Enumerates the states of the program under the asked memory model, SC or TSO.
+//!
+//! Under SC an exhausted search is a proof for finite programs. Under TSO with unbounded buffers it is one too,
+//! but a loop that stores without end has no finite space, and then a limit ends the search. With bounded
+//! buffers an exhausted search is a proof only if no buffer ever wanted to grow past the bound.
+
+use super::{Internal, Options, confirm};
+use crate::model::Program;
+use crate::reach::{Memory, ProgramMachine, explore};
+use crate::verdict::{Answer, Goal, Limit, Limits, Model, Outcome, Proof, Stats};
+
+pub fn check(
+    program: &Program,
+    goal: &Goal,
+    options: &Options,
+    limits: &Limits,
+) -> Result<Outcome, Internal> {
+    let memory = match options.model {
+        Model::Sc => Memory::Sc,
+        Model::Tso => Memory::Tso(options.buffer),
+    };
+    let machine = ProgramMachine::new(program, goal, memory, options.reductions);
+    let found = explore(&machine, limits, options.order, options.workers);
+    let answer = match (&found.goal, found.limit) {
+        (Some(actions), _) => Answer::Violated(confirm(program, goal, options.model, actions)?),
+        (None, Some(limit)) => Answer::Unknown(limit),
+        (None, None) => exhausted(&machine, options),
+    };
+    let stats = Stats {
+        states: found.states,
+        transitions: found.transitions,
+        bytes_per_state: found.bytes as f64 / found.states.max(1) as f64,
+        words: machine.words(),
+        workers: options.workers,
+        longest_buffer: machine.longest_buffer(),
+        ..Stats::default()
+    };
+    Ok(Outcome { answer, model: options.model, engine: "explicit", stats, warnings: vec![] })
+}
+
+fn exhausted(machine: &ProgramMachine, options: &Options) -> Answer {
+    match options.buffer {
+        _ if machine.too_large() => Answer::Unknown(Limit::StateSize(machine.words())),
+        Some(bound) if machine.overflowed() => Answer::Unknown(Limit::Buffer(bound)),
+        _ => Answer::Safe(Proof::Exhausted),
+    }
+}

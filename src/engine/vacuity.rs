@@ -1,0 +1,47 @@
+//! Is a property true for no good reason? It is vacuous if no path of the control-flow graphs can lead to a
+//! state against it: a label in dead code, or a final state where some thread has no way to its end.
+//!
+//! Only the graphs count here, not what registers and memory can hold: that is the engines' work. The answer
+//! is a warning beside the verdict and never changes it.
+
+use crate::model::interval::{Interval, range};
+use crate::model::{Atom, Loc, Program, Thread};
+use crate::verdict::{Clause, Goal, When};
+use petgraph::graph::NodeIndex;
+use petgraph::visit::Dfs;
+
+pub fn warnings(program: &Program, goal: &Goal) -> Vec<String> {
+    let reachable: Vec<Vec<bool>> = program.threads().iter().map(reachable).collect();
+    goal.clauses.iter().filter_map(|c| warning(program, c, &reachable)).collect()
+}
+
+fn warning(program: &Program, clause: &Clause, reachable: &[Vec<bool>]) -> Option<String> {
+    let property = &program.properties()[clause.property];
+    let place = match property.line {
+        0 => format!("`{}`", property.kind.word()),
+        line => format!("`{}` on line {line}", property.kind.word()),
+    };
+    let endless = || program.threads().iter().enumerate().find(|(t, th)| !reachable[*t][th.end().index()]);
+    if clause.when == When::Final
+        && let Some((_, thread)) = endless()
+    {
+        return Some(format!("{place} is vacuous: thread `{}` has no path to its end", thread.name()));
+    }
+    let passed = |t: usize, l: &Loc| reachable[t][l.index()];
+    let atom = |a: &Atom| match a {
+        Atom::At(t, locs) if !locs.iter().any(|l| passed(t.index(), l)) => Interval::constant(0),
+        Atom::At(..) => Interval::BOOL,
+        Atom::Reg(..) | Atom::Mem(_) => Interval::FULL,
+    };
+    let never = range(&clause.pred, &atom) == Interval::constant(0);
+    never.then(|| format!("{place} is vacuous: no path of the program leads to such a state"))
+}
+
+fn reachable(thread: &Thread) -> Vec<bool> {
+    let mut reached = vec![false; thread.graph().node_count()];
+    let mut walk = Dfs::new(thread.graph(), NodeIndex::new(thread.initial().index()));
+    while let Some(node) = walk.next(thread.graph()) {
+        reached[node.index()] = true;
+    }
+    reached
+}

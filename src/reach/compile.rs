@@ -1,0 +1,594 @@
+//! The program as the fast machine wants it: flat tables, with everything known beforehand computed once.
+//!
+//! Locations become nodes. A node is a *stop* if a state may be stored with its thread there: it has an action
+//! on memory, has a choice, matters to the goal, closes a cycle of local steps, or is an end. The others are passed in the
+//! same step as what came before them. Per node: what the thread may touch from there on, whether its next step
+//! can change the goal (*visible*), and whether that step may close a cycle of the graph (*sticky*);
+//! `machine` says what these are for. Two nodes beyond the program: `trap`, where a thread stands after an
+//! error of its own, and `stuck`, for a thread that can never move again.
+//! Invariant: stops have the lowest numbers, so that a stored location needs few bits.
+
+use super::Reductions;
+use super::machine::Memory;
+use super::pack::Layout;
+use crate::model::access::{self, Access, Futures};
+use crate::model::interval::{Interval, Intervals};
+use crate::model::live::{Live, Watched};
+use crate::model::{
+    Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp,
+    Value,
+};
+use crate::verdict::{Goal, When};
+
+/// An expression over slots of the working state.
+#[derive(Clone, Debug)]
+pub enum Code {
+    Const(Value),
+    Slot(u32),
+    SlotConst(BinOp, u32, Value),
+    SlotSlot(BinOp, u32, u32),
+    Tree(Expr<u32>),
+}
+
+impl Code {
+    fn new(e: &RegExpr, base: usize) -> Code {
+        let slot = |e: &RegExpr| match e {
+            Expr::Atom(r) => Some((base + r.index()) as u32),
+            _ => None,
+        };
+        if let Some(c) = e.constant() {
+            return Code::Const(c);
+        }
+        if let Some(s) = slot(e) {
+            return Code::Slot(s);
+        }
+        // `&&` and `||` agree with their short-circuit forms when no side can fail.
+        if let Expr::Binary(op, a, b) = e
+            && let Some(a) = slot(a)
+        {
+            match (&**b, slot(b)) {
+                (Expr::Const(c), _) => return Code::SlotConst(*op, a, *c),
+                (_, Some(b)) => return Code::SlotSlot(*op, a, b),
+                _ => {}
+            }
+        }
+        Code::Tree(rebased(e, base))
+    }
+
+    /// `None` on a division by zero.
+    #[inline]
+    pub fn eval(&self, vals: &[Value]) -> Option<Value> {
+        match self {
+            Code::Const(c) => Some(*c),
+            Code::Slot(s) => Some(vals[*s as usize]),
+            Code::SlotConst(op, s, c) => op.apply(vals[*s as usize], *c).ok(),
+            Code::SlotSlot(op, a, b) => op.apply(vals[*a as usize], vals[*b as usize]).ok(),
+            Code::Tree(e) => e.eval(&|s| vals[*s as usize]).ok(),
+        }
+    }
+}
+
+fn rebased(e: &RegExpr, base: usize) -> Expr<u32> {
+    match e {
+        Expr::Const(c) => Expr::Const(*c),
+        Expr::Atom(r) => Expr::Atom((base + r.index()) as u32),
+        Expr::Unary(op, a) => Expr::unary(*op, rebased(a, base)),
+        Expr::Binary(op, a, b) => Expr::binary(*op, rebased(a, base), rebased(b, base)),
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    Assign { dst: u32, value: Code },
+    Any { dst: u32, lo: Value, hi: Value },
+    Assume(Code),
+    Assert(Code),
+    Nop,
+    Load { dst: u32, addr: Code },
+    Store { addr: Code, value: Code },
+    Rmw { dst: u32, addr: Code, op: Modify },
+    Fence,
+    Lock,
+    Unlock,
+}
+
+#[derive(Clone, Debug)]
+pub enum Modify {
+    Swap(Code),
+    Add(Code),
+    Cas { old: Code, new: Code },
+}
+
+#[derive(Clone, Debug)]
+pub struct CEdge {
+    pub id: EdgeId,
+    pub op: Op,
+    pub to: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub edges: Vec<CEdge>,
+    pub stop: bool,
+    /// Everything the thread may touch from here on.
+    pub future: Access,
+    /// The accesses of all edges, if no address has to be computed.
+    pub next: Option<Access>,
+    /// The next step is determined, not visible and not sticky: it may be taken alone if it is independent
+    /// of what the other threads will do.
+    pub may_hurry: bool,
+    /// Slots of registers that no longer matter here, with the values that stand for that.
+    pub dead: Vec<(u32, Value)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CThread {
+    pub nodes: Vec<Node>,
+    pub end: u32,
+    pub trap: u32,
+    pub stuck: u32,
+}
+
+/// A predicate over slots.
+#[derive(Clone, Debug)]
+pub enum SlotAtom {
+    /// The thread whose location this slot holds stands at one of these nodes.
+    At(u32, Vec<u32>),
+    Value(u32),
+}
+
+#[derive(Clone, Debug)]
+pub struct CClause {
+    pub when: When,
+    pub pred: Expr<SlotAtom>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    pub threads: Vec<CThread>,
+    pub clauses: Vec<CClause>,
+    pub layout: Layout,
+    /// The initial working state: locations, lock, registers, memory.
+    pub initial: Vec<Value>,
+    /// A working state with every value that never varies in stored states.
+    pub template: Vec<Value>,
+    /// Where memory begins in it.
+    pub memory: usize,
+    pub cells: usize,
+    /// Any value that a cell may hold.
+    pub contents: Interval,
+    /// Cells that the goal looks at in states that are not final.
+    pub watched_cells: Vec<u32>,
+}
+
+/// The slot of the lock's owner, as a thread's number plus one.
+pub fn lock_slot(threads: usize) -> usize {
+    threads
+}
+
+pub fn compile(program: &Program, goal: &Goal, memory: Memory, reductions: Reductions) -> Compiled {
+    Compiler::new(program, goal, memory, reductions).run()
+}
+
+struct Compiler<'a> {
+    program: &'a Program,
+    goal: &'a Goal,
+    model: Memory,
+    reductions: Reductions,
+    intervals: Intervals,
+    futures: Futures,
+    live: Live,
+    watched: Watched,
+    watched_cells: Vec<u32>,
+    /// Per thread the locations that the goal names in states that are not final.
+    watched_locs: Vec<Vec<Loc>>,
+    register_base: Vec<usize>,
+    memory: usize,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(program: &'a Program, goal: &'a Goal, model: Memory, reductions: Reductions) -> Self {
+        let intervals = Intervals::of(program);
+        let futures = Futures::of(program, &intervals);
+        let (watched, watched_cells, watched_locs) = watched(program, goal);
+        let live = if reductions.liveness { Live::of(program, &watched) } else { Live::everything(program) };
+        let mut next = lock_slot(program.threads().len()) + 1;
+        let mut register_base = Vec::new();
+        for thread in program.threads() {
+            register_base.push(next);
+            next += thread.registers().len();
+        }
+        Compiler {
+            program,
+            goal,
+            model,
+            reductions,
+            intervals,
+            futures,
+            live,
+            watched,
+            watched_cells,
+            watched_locs,
+            register_base,
+            memory: next,
+        }
+    }
+
+    fn run(self) -> Compiled {
+        let numbering: Vec<Numbering> =
+            self.program.thread_ids().map(|t| Numbering::new(&self.stops(t))).collect();
+        let slots = self.slots(&numbering);
+        let threads: Vec<CThread> =
+            self.program.thread_ids().map(|t| self.thread(t, &numbering[t.index()], &slots)).collect();
+        let clauses = self.goal.clauses.iter().map(|c| self.clause(c.when, &c.pred, &numbering)).collect();
+        let cells = (0..self.program.cells()).map(|a| self.intervals.cell(a));
+        let contents = cells.reduce(Interval::join).unwrap_or(Interval::constant(0));
+        Compiled {
+            clauses,
+            layout: Layout::new(slots.iter().enumerate().filter_map(|(s, i)| Some((s, (*i)?)))),
+            initial: self.initial(&numbering),
+            template: slots.iter().map(|i| i.map_or(0, |i| i.lo)).collect(),
+            memory: self.memory,
+            cells: self.program.cells(),
+            contents: if self.reductions.packing { contents } else { Interval::FULL },
+            watched_cells: self.watched_cells.clone(),
+            threads,
+        }
+    }
+
+    /// Does the instruction leave everything that other threads or the goal can see as it is?
+    fn is_local(&self, t: ThreadId, edge: &Edge) -> bool {
+        match (&edge.instr, self.model) {
+            (Instr::Fence, Memory::Sc) => true,
+            // A store only fills the own buffer. If the goal looks at its cell, it matters nevertheless: a
+            // goal state has empty buffers, and filling one too early would hide it.
+            (Instr::Store { .. }, Memory::Tso(None)) => !self.may_touch_watched(t, edge),
+            (instr, _) => instr.is_local(),
+        }
+    }
+
+    /// Does the instruction touch nothing but the thread's own buffer for now?
+    fn only_buffers(&self, instr: &Instr) -> bool {
+        self.model != Memory::Sc && matches!(instr, Instr::Store { .. })
+    }
+
+    fn may_touch_watched(&self, t: ThreadId, edge: &Edge) -> bool {
+        let range = self.intervals.address(t, edge);
+        self.watched_cells.iter().any(|&c| range.lo <= c as Value && c as Value <= range.hi)
+    }
+
+    /// Can taking the edge change what the goal says of the state?
+    fn is_visible(&self, t: ThreadId, edge: &Edge) -> bool {
+        let watched = &self.watched_locs[t.index()];
+        let register = |r: Reg| self.watched.always[t.index()].contains(&r);
+        watched.contains(&edge.from)
+            || watched.contains(&edge.to)
+            || edge.instr.target().is_some_and(register)
+            || edge.instr.writes_memory() && self.may_touch_watched(t, edge)
+    }
+
+    /// Per location whether it is a stop.
+    fn stops(&self, t: ThreadId) -> Vec<bool> {
+        let thread = self.program.thread(t);
+        if !self.reductions.steps {
+            return vec![true; thread.graph().node_count()];
+        }
+        let mut stop = vec![false; thread.graph().node_count()];
+        for loc in thread.locations() {
+            let edges = thread.edges_from(loc);
+            let local = edges.iter().all(|(_, e)| self.is_local(t, e));
+            stop[loc.index()] = edges.is_empty() || !local || !deterministic(&edges);
+        }
+        // Before and after a visible step, so that no state of the goal is passed by.
+        for (_, edge) in thread.edges().filter(|(_, e)| self.is_visible(t, e)) {
+            stop[edge.from.index()] = true;
+            stop[edge.to.index()] = true;
+        }
+        let closes = retreating(thread, |l| stop[l.index()]);
+        for (_, edge) in thread.edges().filter(|(id, _)| closes[id.index()]) {
+            stop[edge.to.index()] = true;
+        }
+        stop
+    }
+
+    /// Per slot the values it may hold in a stored state; `None` for registers that nobody will read again.
+    fn slots(&self, numbering: &[Numbering]) -> Vec<Option<Interval>> {
+        let threads = self.program.threads().len();
+        let mut slots = Vec::with_capacity(self.memory + self.program.cells());
+        slots.extend(numbering.iter().map(|n| Some(Interval { lo: 0, hi: n.stops as Value - 1 })));
+        let owners = if self.program.has_locks() { threads as Value } else { 0 };
+        slots.push(Some(Interval { lo: 0, hi: owners }));
+        for t in self.program.thread_ids() {
+            let registers = self.program.thread(t).registers().len() as u16;
+            slots.extend((0..registers).map(|r| self.register(t, Reg(r), &numbering[t.index()])));
+        }
+        slots.extend((0..self.program.cells()).map(|a| Some(self.intervals.cell(a))));
+        if !self.reductions.packing {
+            slots.iter_mut().flatten().for_each(|i| *i = Interval::FULL);
+        }
+        slots
+    }
+
+    /// The values of a register over all stops where it is live.
+    fn register(&self, t: ThreadId, r: Reg, numbering: &Numbering) -> Option<Interval> {
+        if !self.reductions.liveness || self.watched.always[t.index()].contains(&r) {
+            let all = self.program.thread(t).locations();
+            let known = all.filter_map(|l| self.intervals.register(t, l, r));
+            return Some(known.fold(Interval::constant(0), Interval::join));
+        }
+        let stops = self.program.thread(t).locations().filter(|l| numbering.is_stop(*l));
+        let live = stops.filter(|&l| self.live.is_live(t, l, r));
+        live.filter_map(|l| self.intervals.register(t, l, r)).reduce(Interval::join)
+    }
+
+    fn initial(&self, numbering: &[Numbering]) -> Vec<Value> {
+        let mut vals = vec![0; self.memory];
+        for (t, thread) in self.program.threads().iter().enumerate() {
+            vals[t] = numbering[t].node(thread.initial()) as Value;
+        }
+        vals.extend(self.program.initial_memory());
+        vals
+    }
+
+    fn thread(&self, t: ThreadId, numbering: &Numbering, slots: &[Option<Interval>]) -> CThread {
+        let thread = self.program.thread(t);
+        let sticky = self.sticky(t, numbering);
+        let mut nodes: Vec<Option<Node>> = vec![None; thread.graph().node_count() + 2];
+        for loc in thread.locations() {
+            let node = self.node(t, loc, numbering, slots, sticky[loc.index()]);
+            nodes[numbering.node(loc) as usize] = Some(node);
+        }
+        for extra in [numbering.trap(), numbering.stuck()] {
+            nodes[extra as usize] = Some(Node {
+                edges: vec![],
+                stop: true,
+                future: Access::NONE,
+                next: Some(Access::NONE),
+                may_hurry: false,
+                dead: self.dead(t, slots, |r| {
+                    !self.reductions.liveness || self.watched.always[t.index()].contains(&r)
+                }),
+            });
+        }
+        CThread {
+            nodes: nodes.into_iter().map(|n| n.expect("every number names a node")).collect(),
+            end: numbering.node(thread.end()),
+            trap: numbering.trap(),
+            stuck: numbering.stuck(),
+        }
+    }
+
+    fn node(
+        &self,
+        t: ThreadId,
+        loc: Loc,
+        numbering: &Numbering,
+        slots: &[Option<Interval>],
+        sticky: bool,
+    ) -> Node {
+        let edges = self.program.thread(t).edges_from(loc);
+        let known = |e: &Edge| {
+            if e.instr.is_local() || self.only_buffers(&e.instr) {
+                return Some(Access::NONE);
+            }
+            let constant = e.instr.address().is_none_or(|a| a.constant().is_some());
+            constant.then(|| access::of_instr(self.program, &e.instr, || self.intervals.address(t, e)))
+        };
+        let next = edges.iter().try_fold(Access::NONE, |all, (_, e)| Some(all.union(known(e)?)));
+        let visible = edges.iter().any(|(_, e)| self.is_visible(t, e));
+        Node {
+            stop: numbering.is_stop(loc),
+            future: self.futures.at(t, loc),
+            next,
+            may_hurry: self.reductions.por && deterministic(&edges) && !visible && !sticky,
+            dead: self.dead(t, slots, |r| self.live.is_live(t, loc, r)),
+            edges: edges.into_iter().map(|(id, e)| self.edge(t, id, e, numbering)).collect(),
+        }
+    }
+
+    /// Registers that have a field but do not matter at a node, with the value whose field is 0.
+    fn dead(&self, t: ThreadId, slots: &[Option<Interval>], live: impl Fn(Reg) -> bool) -> Vec<(u32, Value)> {
+        let base = self.register_base[t.index()];
+        let registers = (0..self.program.thread(t).registers().len() as u16).map(Reg);
+        registers
+            .filter(|&r| !live(r))
+            .filter_map(|r| Some(((base + r.index()) as u32, slots[base + r.index()]?.lo)))
+            .collect()
+    }
+
+    /// Per location: can one step from there, with the local steps after it, take a retreating edge?
+    fn sticky(&self, t: ThreadId, numbering: &Numbering) -> Vec<bool> {
+        let thread = self.program.thread(t);
+        let closes = retreating(thread, |_| false);
+        let mut sticky = vec![false; thread.graph().node_count()];
+        let mut into: Vec<Vec<&Edge>> = vec![Vec::new(); sticky.len()];
+        let mut todo = Vec::new();
+        for (id, edge) in thread.edges() {
+            into[edge.to.index()].push(edge);
+            if closes[id.index()] && !sticky[edge.from.index()] {
+                sticky[edge.from.index()] = true;
+                todo.push(edge.from);
+            }
+        }
+        while let Some(loc) = todo.pop() {
+            if numbering.is_stop(loc) {
+                continue;
+            }
+            for edge in &into[loc.index()] {
+                if !std::mem::replace(&mut sticky[edge.from.index()], true) {
+                    todo.push(edge.from);
+                }
+            }
+        }
+        sticky
+    }
+
+    fn edge(&self, t: ThreadId, id: EdgeId, edge: &Edge, numbering: &Numbering) -> CEdge {
+        let base = self.register_base[t.index()];
+        let code = |e: &RegExpr| Code::new(e, base);
+        let slot = |r: &Reg| (base + r.index()) as u32;
+        let op = match &edge.instr {
+            Instr::Load { dst, addr } => Op::Load { dst: slot(dst), addr: code(addr) },
+            Instr::Store { addr, value } => Op::Store { addr: code(addr), value: code(value) },
+            Instr::Fence if self.model == Memory::Sc => Op::Nop,
+            Instr::Fence => Op::Fence,
+            Instr::Assign { dst, value } => Op::Assign { dst: slot(dst), value: code(value) },
+            Instr::Any { dst, lo, hi } => Op::Any { dst: slot(dst), lo: *lo, hi: *hi },
+            Instr::Assume(e) => Op::Assume(code(e)),
+            Instr::Assert(e) => Op::Assert(code(e)),
+            Instr::Rmw { dst, addr, op } => {
+                let op = match op {
+                    RmwOp::Swap(v) => Modify::Swap(code(v)),
+                    RmwOp::Add(v) => Modify::Add(code(v)),
+                    RmwOp::Cas { old, new } => Modify::Cas { old: code(old), new: code(new) },
+                };
+                Op::Rmw { dst: slot(dst), addr: code(addr), op }
+            }
+            Instr::Lock => Op::Lock,
+            Instr::Unlock => Op::Unlock,
+            Instr::Nop => Op::Nop,
+        };
+        CEdge { id, op, to: numbering.node(edge.to) }
+    }
+
+    fn clause(&self, when: When, pred: &Expr<Atom>, numbering: &[Numbering]) -> CClause {
+        CClause { when, pred: self.pred(pred, numbering) }
+    }
+
+    fn pred(&self, pred: &Expr<Atom>, numbering: &[Numbering]) -> Expr<SlotAtom> {
+        match pred {
+            Expr::Const(c) => Expr::Const(*c),
+            Expr::Unary(op, a) => Expr::unary(*op, self.pred(a, numbering)),
+            Expr::Binary(op, a, b) => Expr::binary(*op, self.pred(a, numbering), self.pred(b, numbering)),
+            Expr::Atom(Atom::At(t, locs)) => {
+                let nodes = locs.iter().map(|&l| numbering[t.index()].node(l)).collect();
+                Expr::Atom(SlotAtom::At(t.0 as u32, nodes))
+            }
+            Expr::Atom(Atom::Reg(t, r)) => {
+                Expr::Atom(SlotAtom::Value((self.register_base[t.index()] + r.index()) as u32))
+            }
+            Expr::Atom(Atom::Mem(Addr(a))) => Expr::Atom(SlotAtom::Value((self.memory + *a as usize) as u32)),
+        }
+    }
+}
+
+/// Is at most one of a location's edges possible, and that in one way, whatever the registers hold?
+fn deterministic(edges: &[(EdgeId, &Edge)]) -> bool {
+    match edges {
+        [] => false,
+        [(_, e)] => !matches!(e.instr, Instr::Any { .. }),
+        _ => edges.iter().enumerate().all(|(i, (_, a))| {
+            edges[i + 1..].iter().all(|(_, b)| match (&a.instr, &b.instr) {
+                (Instr::Assume(a), Instr::Assume(b)) => exclusive(a, b),
+                _ => false,
+            })
+        }),
+    }
+}
+
+/// Can the two conditions never hold together?
+fn exclusive(a: &RegExpr, b: &RegExpr) -> bool {
+    use BinOp::*;
+    let negation = |a: &RegExpr, b: &RegExpr| matches!(b, Expr::Unary(UnOp::Not, c) if **c == *a);
+    if negation(a, b) || negation(b, a) {
+        return true;
+    }
+    let (Expr::Binary(f, a1, a2), Expr::Binary(g, b1, b2)) = (a, b) else { return false };
+    let different = matches!((&**a2, &**b2), (Expr::Const(x), Expr::Const(y)) if x != y);
+    let complementary = matches!((f, g), (Eq, Ne) | (Ne, Eq) | (Lt, Ge) | (Ge, Lt) | (Gt, Le) | (Le, Gt));
+    a1 == b1 && (complementary && a2 == b2 || (f, g) == (&Eq, &Eq) && different)
+}
+
+/// What the goal looks at: registers, cells, and locations in states that are not final.
+fn watched(program: &Program, goal: &Goal) -> (Watched, Vec<u32>, Vec<Vec<Loc>>) {
+    let mut watched = Watched::nothing(program);
+    let mut cells = Vec::new();
+    let mut locs = vec![Vec::new(); program.threads().len()];
+    goal.for_each_lasting_atom(&mut |atom| match atom {
+        Atom::At(t, named) => locs[t.index()].extend(named.iter().copied()),
+        Atom::Reg(t, r) => watched.always[t.index()].push(*r),
+        Atom::Mem(a) => cells.push(a.0),
+    });
+    for clause in &goal.clauses {
+        clause.pred.for_each_atom(&mut |atom| {
+            if let Atom::Reg(t, r) = atom {
+                watched.at_end[t.index()].push(*r);
+            }
+        });
+    }
+    cells.sort();
+    cells.dedup();
+    (watched, cells, locs)
+}
+
+/// Per edge whether it goes back to a location that the depth-first walk is still in: every cycle has such an
+/// edge. Edges out of locations that `cut` names are not followed.
+fn retreating(thread: &Thread, cut: impl Fn(Loc) -> bool) -> Vec<bool> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        Open,
+        Done,
+    }
+    let mut marks = vec![Mark::New; thread.graph().node_count()];
+    let mut back = vec![false; thread.graph().edge_count()];
+    for root in thread.locations() {
+        if marks[root.index()] != Mark::New {
+            continue;
+        }
+        marks[root.index()] = Mark::Open;
+        let mut stack = vec![(root, thread.edges_from(root).into_iter())];
+        while let Some((loc, edges)) = stack.last_mut() {
+            let loc = *loc;
+            let Some((id, edge)) = edges.next().filter(|_| !cut(loc)) else {
+                marks[loc.index()] = Mark::Done;
+                stack.pop();
+                continue;
+            };
+            match marks[edge.to.index()] {
+                Mark::New => {
+                    marks[edge.to.index()] = Mark::Open;
+                    stack.push((edge.to, thread.edges_from(edge.to).into_iter()));
+                }
+                Mark::Open => back[id.index()] = true,
+                Mark::Done => {}
+            }
+        }
+    }
+    back
+}
+
+/// The numbers of a thread's nodes: stops first, then `trap` and `stuck`, then the rest.
+struct Numbering {
+    nodes: Vec<u32>,
+    stops: u32,
+}
+
+impl Numbering {
+    fn new(stop: &[bool]) -> Numbering {
+        let kept = stop.iter().filter(|s| **s).count() as u32;
+        let (mut next_stop, mut next_other) = (0, kept + 2);
+        let number = |&s: &bool| {
+            let next = if s { &mut next_stop } else { &mut next_other };
+            *next += 1;
+            *next - 1
+        };
+        Numbering { nodes: stop.iter().map(number).collect(), stops: kept + 2 }
+    }
+
+    fn node(&self, loc: Loc) -> u32 {
+        self.nodes[loc.index()]
+    }
+
+    fn is_stop(&self, loc: Loc) -> bool {
+        self.node(loc) < self.stops
+    }
+
+    fn trap(&self) -> u32 {
+        self.stops - 2
+    }
+
+    fn stuck(&self) -> u32 {
+        self.stops - 1
+    }
+}

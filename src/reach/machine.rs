@@ -1,0 +1,667 @@
+//! What can happen next? The states and steps of a program under SC or TSO, as few of them as tell the truth.
+//!
+//! One step of the search is: a thread acts, runs its local instructions up to its next stop, and then every
+//! step that may *hurry* is taken at once. A thread's next step may hurry if it is independent of everything
+//! that the other threads may still do (their futures), cannot change the goal, and cannot close a cycle of its
+//! thread's graph: alone it is a persistent set (Godefroid 1996), and the last condition is the cycle
+//! proviso, decided on the graph, so that it does not depend on the order of the search. Inside a
+//! `lock` … `unlock` block nobody else can touch memory, so the owner's steps hurry too.
+//!
+//! Hurrying leads to a unique normal form: such steps commute with each other and stay harmless whatever the
+//! others do. Stored states are normal forms, and all threads are explored from each of them; therefore sleep
+//! sets may be used on top without more ado: if p and q are independent in s, then q after p and p after q have
+//! the same normal forms, and one of the two orders is enough. A thread that moved while hurrying is awake.
+//!
+//! Under TSO a store is local unless the goal looks at its cell; a flush belongs to its thread, and hurries if
+//! nobody else may ever touch the cell.
+//! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
+//! instructions (`sem`), against which all of this is tested.
+
+use super::compile::{CThread, Code, Compiled, Modify, Op, SlotAtom, compile, lock_slot};
+use super::pack::Stream;
+use super::seen::MAX_WORDS;
+use super::{Machine, Reductions, Sink, Sleep, Wanted};
+use crate::model::access::Access;
+use crate::model::interval::Interval;
+use crate::model::{Program, ThreadId, Value};
+use crate::verdict::{Act, Action, Goal, Model, When};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The memory model that a machine follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    Sc,
+    /// With buffers of at most so many entries.
+    Tso(Option<usize>),
+}
+
+impl Memory {
+    pub fn model(self) -> Model {
+        match self {
+            Memory::Sc => Model::Sc,
+            Memory::Tso(_) => Model::Tso,
+        }
+    }
+}
+
+pub struct ProgramMachine {
+    code: Compiled,
+    memory: Memory,
+    reductions: Reductions,
+    /// A buffer wanted to grow past its bound.
+    overflowed: AtomicBool,
+    /// A state did not fit.
+    too_large: AtomicBool,
+    longest_buffer: AtomicUsize,
+}
+
+/// A state in the making.
+#[derive(Clone, Debug, Default)]
+struct Work {
+    vals: Vec<Value>,
+    /// Oldest store first; empty lists under SC.
+    buffers: Vec<Vec<(u32, Value)>>,
+    /// Threads that have moved since the step began, apart from the one that began it.
+    hurried: Sleep,
+}
+
+/// What happens on the way, if anyone wants to know.
+trait Record: Clone + Default {
+    fn push(&mut self, thread: usize, act: Act);
+}
+
+impl Record for () {
+    #[inline]
+    fn push(&mut self, _: usize, _: Act) {}
+}
+
+impl Record for Vec<Action> {
+    fn push(&mut self, thread: usize, act: Act) {
+        Vec::push(self, Action { thread: ThreadId(thread as u16), act });
+    }
+}
+
+/// One worker's space: the state being expanded, and the successors being made.
+#[derive(Default)]
+pub struct Scratch {
+    base: Work,
+    work: Work,
+    packed: Vec<u64>,
+    next: Vec<Access>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Taken {
+    Yes,
+    /// Not possible in this state.
+    No,
+}
+
+impl ProgramMachine {
+    pub fn new(program: &Program, goal: &Goal, memory: Memory, reductions: Reductions) -> ProgramMachine {
+        ProgramMachine {
+            code: compile(program, goal, memory, reductions),
+            memory,
+            reductions,
+            overflowed: AtomicBool::new(false),
+            too_large: AtomicBool::new(false),
+            longest_buffer: AtomicUsize::new(0),
+        }
+    }
+
+    /// Words of a packed state, without the contents of buffers.
+    pub fn words(&self) -> usize {
+        self.code.layout.words()
+    }
+
+    /// Did a buffer want to grow past its bound? Then an exhausted search is no proof.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed.load(Ordering::Relaxed)
+    }
+
+    /// Was a state left out because it needs too many words? Then an exhausted search is no proof.
+    pub fn too_large(&self) -> bool {
+        self.too_large.load(Ordering::Relaxed)
+    }
+
+    pub fn longest_buffer(&self) -> usize {
+        self.longest_buffer.load(Ordering::Relaxed)
+    }
+
+    fn threads(&self) -> usize {
+        self.code.threads.len()
+    }
+
+    fn node(&self, work: &Work, t: usize) -> &super::compile::Node {
+        &self.code.threads[t].nodes[work.vals[t] as usize]
+    }
+
+    fn has_buffers(&self) -> bool {
+        self.memory != Memory::Sc
+    }
+
+    /// Is memory held by another thread's block?
+    #[inline]
+    fn held_up(&self, work: &Work, t: usize) -> bool {
+        let owner = work.vals[lock_slot(self.threads())];
+        owner != 0 && owner != t as Value + 1
+    }
+
+    fn owns_lock(&self, work: &Work, t: usize) -> bool {
+        work.vals[lock_slot(self.threads())] == t as Value + 1
+    }
+
+    fn unpack(&self, words: &[u64], work: &mut Work) {
+        work.vals.clear();
+        work.vals.extend_from_slice(&self.code.template);
+        work.hurried = 0;
+        self.code.layout.unpack(words, &mut work.vals);
+        if self.has_buffers() {
+            self.unpack_buffers(&words[self.code.layout.words()..], &mut work.buffers);
+        }
+    }
+
+    fn unpack_buffers(&self, words: &[u64], buffers: &mut Vec<Vec<(u32, Value)>>) {
+        let (mut stream, mut at) = (Stream::new(), 0);
+        buffers.resize(self.threads(), Vec::new());
+        let lengths: Vec<Value> =
+            buffers.iter().map(|_| stream.read(words, &mut at, BUFFER_LENGTH)).collect();
+        for (buffer, length) in buffers.iter_mut().zip(lengths) {
+            buffer.clear();
+            for _ in 0..length {
+                let addr = stream.read(words, &mut at, self.addresses()) as u32;
+                let value = stream.read(words, &mut at, self.code.contents);
+                buffer.push((addr, value));
+            }
+        }
+    }
+
+    fn pack(&self, work: &Work, out: &mut Vec<u64>) {
+        out.clear();
+        self.code.layout.pack(&work.vals, out);
+        if !self.has_buffers() {
+            return;
+        }
+        let mut stream = Stream::new();
+        for buffer in &work.buffers {
+            stream.write(out, BUFFER_LENGTH, buffer.len() as Value);
+        }
+        for &(addr, value) in work.buffers.iter().flatten() {
+            stream.write(out, self.addresses(), addr as Value);
+            stream.write(out, self.code.contents, value);
+        }
+    }
+
+    fn addresses(&self) -> Interval {
+        Interval { lo: 0, hi: self.code.cells.max(1) as Value - 1 }
+    }
+
+    /// The cell at an address, if there is one.
+    #[inline]
+    fn cell(&self, work: &Work, addr: &Code) -> Option<usize> {
+        let address = addr.eval(&work.vals)?;
+        ((address as u64) < self.code.cells as u64).then_some(address as usize)
+    }
+
+    /// Takes one edge. `choice` is the value of an `any`. A step that goes wrong leads to the trap.
+    #[inline]
+    fn take(&self, work: &mut Work, t: usize, edge: &super::compile::CEdge, choice: Value) -> Taken {
+        let thread = &self.code.threads[t];
+        match self.act(work, t, &edge.op, choice) {
+            Some(Taken::Yes) => work.vals[t] = edge.to as Value,
+            Some(Taken::No) => return Taken::No,
+            None => work.vals[t] = thread.trap as Value,
+        }
+        Taken::Yes
+    }
+
+    /// What an instruction does to everything but the location; `None` if it goes wrong.
+    #[inline]
+    fn act(&self, work: &mut Work, t: usize, op: &Op, choice: Value) -> Option<Taken> {
+        match op {
+            Op::Assign { dst, value } => work.vals[*dst as usize] = value.eval(&work.vals)?,
+            Op::Any { dst, .. } => work.vals[*dst as usize] = choice,
+            Op::Assume(e) if e.eval(&work.vals)? == 0 => return Some(Taken::No),
+            Op::Assert(e) if e.eval(&work.vals)? == 0 => return None,
+            Op::Assume(_) | Op::Assert(_) | Op::Nop => {}
+            Op::Load { dst, addr } => {
+                let cell = self.cell(work, addr)?;
+                let own = self.buffered(work, t, cell);
+                if own.is_none() && self.held_up(work, t) {
+                    return Some(Taken::No);
+                }
+                work.vals[*dst as usize] = own.unwrap_or(work.vals[self.code.memory + cell]);
+            }
+            Op::Store { addr, value } => {
+                let cell = self.cell(work, addr)?;
+                let value = value.eval(&work.vals)?;
+                return Some(self.store(work, t, cell, value));
+            }
+            Op::Rmw { dst, addr, op } => {
+                let cell = self.cell(work, addr)?;
+                let slot = self.code.memory + cell;
+                let new = modified(op, &work.vals, work.vals[slot])?;
+                if self.held_up(work, t) || self.has_pending(work, t) {
+                    return Some(Taken::No);
+                }
+                work.vals[*dst as usize] = work.vals[slot];
+                work.vals[slot] = new;
+            }
+            Op::Fence if self.has_pending(work, t) => return Some(Taken::No),
+            Op::Fence => {}
+            Op::Lock => {
+                let lock = lock_slot(self.threads());
+                if work.vals[lock] != 0 || self.has_pending(work, t) {
+                    return Some(Taken::No);
+                }
+                work.vals[lock] = t as Value + 1;
+            }
+            Op::Unlock => {
+                if !self.owns_lock(work, t) || self.has_pending(work, t) {
+                    return Some(Taken::No);
+                }
+                work.vals[lock_slot(self.threads())] = 0;
+            }
+        }
+        Some(Taken::Yes)
+    }
+
+    fn store(&self, work: &mut Work, t: usize, cell: usize, value: Value) -> Taken {
+        match self.memory {
+            Memory::Sc if self.held_up(work, t) => return Taken::No,
+            Memory::Sc => work.vals[self.code.memory + cell] = value,
+            Memory::Tso(bound) => {
+                let buffer = &mut work.buffers[t];
+                if bound.is_some_and(|most| buffer.len() >= most) {
+                    self.overflowed.store(true, Ordering::Relaxed);
+                    return Taken::No;
+                }
+                buffer.push((cell as u32, value));
+                if buffer.len() > self.longest_buffer.load(Ordering::Relaxed) {
+                    self.longest_buffer.fetch_max(buffer.len(), Ordering::Relaxed);
+                }
+            }
+        }
+        Taken::Yes
+    }
+
+    /// The newest own store to the cell that has not reached memory.
+    #[inline]
+    fn buffered(&self, work: &Work, t: usize, cell: usize) -> Option<Value> {
+        let own = work.buffers.get(t)?;
+        own.iter().rev().find(|p| p.0 as usize == cell).map(|p| p.1)
+    }
+
+    #[inline]
+    fn has_pending(&self, work: &Work, t: usize) -> bool {
+        work.buffers.get(t).is_some_and(|b| !b.is_empty())
+    }
+
+    /// The oldest store of the thread's buffer goes to memory.
+    fn flush(&self, work: &mut Work, t: usize) -> Taken {
+        if !self.has_pending(work, t) || self.held_up(work, t) {
+            return Taken::No;
+        }
+        let (cell, value) = work.buffers[t].remove(0);
+        work.vals[self.code.memory + cell as usize] = value;
+        Taken::Yes
+    }
+
+    /// What the thread's own next step touches in this state, whether or not it is possible now.
+    #[inline]
+    fn next_step(&self, work: &Work, t: usize) -> Access {
+        let node = self.node(work, t);
+        if let Some(access) = node.next {
+            return access;
+        }
+        let touched = |op: &Op| match op {
+            Op::Load { addr, .. } => self.cell(work, addr).map(|c| Access::read(c as u32)),
+            Op::Store { addr, .. } if !self.has_buffers() => {
+                self.cell(work, addr).map(|c| Access::write(c as u32))
+            }
+            Op::Rmw { addr, .. } => self.cell(work, addr).map(|c| Access::read_write(c as u32)),
+            Op::Lock | Op::Unlock => Some(Access::LOCKING),
+            _ => None,
+        };
+        node.edges.iter().filter_map(|e| touched(&e.op)).fold(Access::NONE, Access::union)
+    }
+
+    /// What the thread may touch next, its flush included.
+    #[inline]
+    fn next(&self, work: &Work, t: usize) -> Access {
+        let step = self.next_step(work, t);
+        match work.buffers.get(t).and_then(|b| b.first()) {
+            Some(&(cell, _)) => step.union(Access::write(cell)),
+            None => step,
+        }
+    }
+
+    /// Everything the thread may still touch.
+    #[inline]
+    fn future(&self, work: &Work, t: usize) -> Access {
+        let pending = work.buffers.get(t).map_or(&[][..], |b| b);
+        let stores = pending.iter().map(|p| Access::write(p.0));
+        stores.fold(self.node(work, t).future, Access::union)
+    }
+
+    /// A thread whose step, or whose flush, may be taken at once.
+    fn find_hurry(&self, work: &Work) -> Option<(usize, Hurry)> {
+        if !self.reductions.por {
+            return None;
+        }
+        let (mut all, mut twice) = (Access::NONE, Access::NONE);
+        for t in 0..self.threads() {
+            let future = self.future(work, t);
+            twice.reads |= all.reads & future.reads;
+            twice.writes |= all.writes & future.writes;
+            all = all.union(future);
+        }
+        let others = |t: usize| {
+            let own = self.future(work, t);
+            Access {
+                reads: all.reads & !own.reads | twice.reads,
+                writes: all.writes & !own.writes | twice.writes,
+            }
+        };
+        (0..self.threads()).find_map(|t| Some((t, self.hurry(work, t, &others)?)))
+    }
+
+    fn hurry(&self, work: &Work, t: usize, others: &impl Fn(usize) -> Access) -> Option<Hurry> {
+        let alone = self.owns_lock(work, t);
+        if let Some(&(cell, _)) = work.buffers.get(t).and_then(|b| b.first())
+            && !self.code.watched_cells.contains(&cell)
+            && (alone || !others(t).conflicts(Access::write(cell)))
+            && !self.held_up(work, t)
+        {
+            return Some(Hurry::Flush);
+        }
+        let free = self.node(work, t).may_hurry
+            && (alone || !others(t).conflicts(self.next_step(work, t)))
+            && self.can_step(work, t);
+        free.then_some(Hurry::Step)
+    }
+
+    /// Can the thread take a step of its own in this state?
+    fn can_step(&self, work: &Work, t: usize) -> bool {
+        let possible = |op: &Op| match op {
+            Op::Assume(e) => e.eval(&work.vals) != Some(0),
+            Op::Load { addr, .. } => {
+                let cell = self.cell(work, addr);
+                cell.is_none_or(|c| !self.held_up(work, t) || self.buffered(work, t, c).is_some())
+            }
+            Op::Store { .. } => match self.memory {
+                Memory::Sc => !self.held_up(work, t),
+                Memory::Tso(bound) => bound.is_none_or(|most| work.buffers[t].len() < most),
+            },
+            Op::Rmw { .. } => !self.held_up(work, t) && !self.has_pending(work, t),
+            Op::Fence => !self.has_pending(work, t),
+            Op::Lock => work.vals[lock_slot(self.threads())] == 0 && !self.has_pending(work, t),
+            Op::Unlock => self.owns_lock(work, t) && !self.has_pending(work, t),
+            Op::Assign { .. } | Op::Any { .. } | Op::Assert(_) | Op::Nop => true,
+        };
+        self.node(work, t).edges.iter().any(|e| possible(&e.op))
+    }
+
+    /// Takes the first possible edge of a node whose edges exclude each other.
+    #[inline]
+    fn take_any(&self, work: &mut Work, t: usize, record: &mut impl Record) -> Taken {
+        for edge in &self.node(work, t).edges {
+            if self.take(work, t, edge, 0) == Taken::Yes {
+                record.push(t, Act::Step { edge: edge.id, choice: None });
+                return Taken::Yes;
+            }
+        }
+        Taken::No
+    }
+
+    /// Runs the thread's local steps up to its next stop.
+    #[inline]
+    fn run(&self, work: &mut Work, t: usize, record: &mut impl Record) {
+        while !self.node(work, t).stop {
+            if self.take_any(work, t, record) == Taken::No {
+                // It never will go on: its registers are its own.
+                work.vals[t] = self.code.threads[t].stuck as Value;
+            }
+        }
+    }
+
+    /// Takes every step that may hurry.
+    #[inline]
+    fn normalise(&self, work: &mut Work, record: &mut impl Record) {
+        while let Some((t, hurry)) = self.find_hurry(work) {
+            work.mark_hurried(t);
+            let taken = match hurry {
+                Hurry::Step => self.take_any(work, t, record),
+                Hurry::Flush => {
+                    record.push(t, Act::Flush);
+                    self.flush(work, t)
+                }
+            };
+            assert!(taken == Taken::Yes, "what hurries is possible");
+            self.run(work, t, record);
+        }
+    }
+
+    /// Sets registers that no longer matter to the value that stands for that.
+    #[inline]
+    fn bury(&self, work: &mut Work) {
+        for t in 0..self.threads() {
+            let node = &self.code.threads[t].nodes[work.vals[t] as usize];
+            for &(slot, value) in &node.dead {
+                work.vals[slot as usize] = value;
+            }
+        }
+    }
+
+    fn is_goal(&self, work: &Work) -> bool {
+        let trapped = |(t, thread): (usize, &CThread)| work.vals[t] == thread.trap as Value;
+        if self.code.threads.iter().enumerate().any(trapped) {
+            return true;
+        }
+        if (0..work.buffers.len()).any(|t| self.has_pending(work, t) && !self.held_up(work, t)) {
+            return false;
+        }
+        let ended = |(t, thread): (usize, &CThread)| work.vals[t] == thread.end as Value;
+        let finished = || self.code.threads.iter().enumerate().all(ended);
+        let atom = |a: &SlotAtom| match a {
+            SlotAtom::At(t, nodes) => nodes.contains(&(work.vals[*t as usize] as u32)) as Value,
+            SlotAtom::Value(slot) => work.vals[*slot as usize],
+        };
+        self.code.clauses.iter().any(|c| {
+            (c.when == When::Always || finished())
+                && c.pred.eval(&atom).expect("validity refuses predicates that may divide by zero") != 0
+        })
+    }
+
+    /// All normal forms that follow when thread `t` acts in `base`.
+    #[inline]
+    fn successors<R: Record>(
+        &self,
+        base: &Work,
+        work: &mut Work,
+        t: usize,
+        mut done: impl FnMut(&mut Work, &R) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for edge in &self.node(base, t).edges {
+            let (lo, hi, any) = match edge.op {
+                Op::Any { lo, hi, .. } => (lo, hi, true),
+                _ => (0, 0, false),
+            };
+            for choice in lo..=hi {
+                work.copy(base);
+                if self.take(work, t, edge, choice) == Taken::No {
+                    continue;
+                }
+                let mut record = R::default();
+                record.push(t, Act::Step { edge: edge.id, choice: any.then_some(choice) });
+                self.run(work, t, &mut record);
+                self.normalise(work, &mut record);
+                done(work, &record)?;
+            }
+        }
+        if self.has_pending(base, t) {
+            work.copy(base);
+            if self.flush(work, t) == Taken::Yes {
+                let mut record = R::default();
+                record.push(t, Act::Flush);
+                self.normalise(work, &mut record);
+                done(work, &record)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The normal form of the initial state.
+    fn beginning<R: Record>(&self) -> (Work, R) {
+        let buffers = if self.has_buffers() { vec![Vec::new(); self.threads()] } else { Vec::new() };
+        let mut work = Work { vals: self.code.initial.clone(), buffers, hurried: 0 };
+        let mut record = R::default();
+        for t in 0..self.threads() {
+            self.run(&mut work, t, &mut record);
+        }
+        self.normalise(&mut work, &mut record);
+        (work, record)
+    }
+}
+
+/// What may be taken at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Hurry {
+    Step,
+    Flush,
+}
+
+/// The length of a buffer in a packed state; longer ones are refused before.
+const BUFFER_LENGTH: Interval = Interval { lo: 0, hi: 0xffff };
+
+impl Work {
+    fn copy(&mut self, other: &Work) {
+        self.vals.clone_from(&other.vals);
+        self.buffers.clone_from(&other.buffers);
+        self.hurried = other.hurried;
+    }
+
+    fn mark_hurried(&mut self, t: usize) {
+        if t < Sleep::BITS as usize {
+            self.hurried |= 1 << t;
+        }
+    }
+}
+
+#[inline]
+fn modified(op: &Modify, vals: &[Value], old: Value) -> Option<Value> {
+    Some(match op {
+        Modify::Swap(v) => v.eval(vals)?,
+        Modify::Add(v) => old.wrapping_add(v.eval(vals)?),
+        Modify::Cas { old: expected, new } => {
+            let (expected, new) = (expected.eval(vals)?, new.eval(vals)?);
+            if old == expected { new } else { old }
+        }
+    })
+}
+
+impl Machine for ProgramMachine {
+    type Scratch = Scratch;
+
+    fn scratch(&self) -> Scratch {
+        Scratch::default()
+    }
+
+    fn initial(&self, scratch: &mut Scratch, sink: &mut impl Sink) -> ControlFlow<()> {
+        let (mut work, ()) = self.beginning();
+        self.hand_over(&mut work, &mut scratch.packed, 0, sink)
+    }
+
+    fn expand(
+        &self,
+        scratch: &mut Scratch,
+        state: &[u64],
+        wanted: Wanted,
+        sleep: Sleep,
+        sink: &mut impl Sink,
+    ) -> ControlFlow<()> {
+        let Scratch { base, work, packed, next } = scratch;
+        self.unpack(state, base);
+        next.clear();
+        next.extend((0..self.threads()).map(|t| self.next(base, t)));
+        // Threads whose steps from here are, or have been, taken care of elsewhere.
+        let mut settled = sleep;
+        for t in (0..self.threads()).filter(|&t| wanted.contains(t)) {
+            let asleep = t < Sleep::BITS as usize && settled >> t & 1 != 0;
+            if asleep {
+                continue;
+            }
+            let inherited = if self.reductions.sleep { independent(settled, next, t) } else { 0 };
+            let mut any = false;
+            self.successors::<()>(base, work, t, |work, ()| {
+                any = true;
+                let sleep = inherited & !work.hurried;
+                self.hand_over(work, packed, sleep, sink)
+            })?;
+            if any && t < Sleep::BITS as usize && self.reductions.sleep {
+                settled |= 1 << t;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action> {
+        let Some(words) = from else { return self.beginning().1 };
+        let (mut base, mut work, mut packed) = (Work::default(), Work::default(), Vec::new());
+        self.unpack(words, &mut base);
+        let mut found = None;
+        let mut look = |work: &mut Work, record: &Vec<Action>| {
+            self.bury(work);
+            self.pack(work, &mut packed);
+            if packed != to {
+                return ControlFlow::Continue(());
+            }
+            found = Some(record.clone());
+            ControlFlow::Break(())
+        };
+        for t in 0..self.threads() {
+            if self.successors(&base, &mut work, t, &mut look).is_break() {
+                break;
+            }
+        }
+        found.expect("a stored state has a step from its parent")
+    }
+}
+
+impl ProgramMachine {
+    #[inline]
+    fn hand_over(
+        &self,
+        work: &mut Work,
+        packed: &mut Vec<u64>,
+        sleep: Sleep,
+        sink: &mut impl Sink,
+    ) -> ControlFlow<()> {
+        let long = work.buffers.iter().any(|b| b.len() as Value > BUFFER_LENGTH.hi);
+        if !long {
+            self.bury(work);
+            self.pack(work, packed);
+        }
+        if long || packed.len() > MAX_WORDS {
+            self.too_large.store(true, Ordering::Relaxed);
+            return ControlFlow::Continue(());
+        }
+        sink.state(packed, sleep, || self.is_goal(work))
+    }
+}
+
+/// The threads among `settled` whose next steps are independent of t's.
+#[inline]
+fn independent(settled: Sleep, next: &[Access], t: usize) -> Sleep {
+    let mut left = settled;
+    let mut kept = 0;
+    while left != 0 {
+        let u = left.trailing_zeros();
+        left &= left - 1;
+        if !next[u as usize].conflicts(next[t]) {
+            kept |= 1 << u;
+        }
+    }
+    kept
+}

@@ -1,0 +1,90 @@
+//! Can the goal be reached? One search, made fast by storing little.
+//!
+//! `machine` says what can happen (SC or TSO, with the reductions), `compile` prepares the program for it,
+//! `pack` writes states down, `seen` remembers them, `explore` is the loop. The loop is generic over machines
+//! and knows no memory model; machines know nothing of frontiers, workers and limits. Every reduction has
+//! a switch, so that tests can compare with and without.
+//! Not here: judging traces. What comes out is a sequence of decisions; `sem` replays it.
+
+mod compile;
+mod explore;
+mod machine;
+pub mod pack;
+pub mod seen;
+
+pub use explore::{Found, Order, explore};
+pub use machine::{Memory, ProgramMachine};
+
+use crate::verdict::Action;
+use std::ops::ControlFlow;
+
+/// Which reductions are on; all of them, by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reductions {
+    /// Local steps run together with the action before them.
+    pub steps: bool,
+    /// Registers that no longer matter are stored as 0.
+    pub liveness: bool,
+    /// A step that conflicts with nobody's future is taken alone.
+    pub por: bool,
+    /// Of two independent steps only one order is taken, where the other leads to the same states.
+    pub sleep: bool,
+    /// Values are stored in as few bits as they need.
+    pub packing: bool,
+}
+
+impl Reductions {
+    pub const ALL: Reductions =
+        Reductions { steps: true, liveness: true, por: true, sleep: true, packing: true };
+    pub const NONE: Reductions =
+        Reductions { steps: false, liveness: false, por: false, sleep: false, packing: false };
+}
+
+/// Threads that may sleep: the first few, one bit each.
+pub type Sleep = u16;
+
+/// Which threads a task explores: those of the bits, and the threads that have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub threads: Sleep,
+    pub others: bool,
+}
+
+impl Wanted {
+    pub const ALL: Wanted = Wanted { threads: Sleep::MAX, others: true };
+
+    #[inline]
+    pub fn contains(self, thread: usize) -> bool {
+        if thread < Sleep::BITS as usize { self.threads >> thread & 1 != 0 } else { self.others }
+    }
+}
+
+/// Something with states to explore. States are packed into words; equal words are equal states.
+pub trait Machine: Sync {
+    /// One worker's working space.
+    type Scratch: Send;
+
+    fn scratch(&self) -> Self::Scratch;
+
+    fn initial(&self, scratch: &mut Self::Scratch, sink: &mut impl Sink) -> ControlFlow<()>;
+
+    /// Hands every successor by a wanted thread to the sink. Threads in `sleep` are not taken, and pass their
+    /// sleep on to successors by independent steps.
+    fn expand(
+        &self,
+        scratch: &mut Self::Scratch,
+        state: &[u64],
+        wanted: Wanted,
+        sleep: Sleep,
+        sink: &mut impl Sink,
+    ) -> ControlFlow<()>;
+
+    /// The decisions that lead from one state (or from the start) to the other, which is among its successors.
+    fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action>;
+}
+
+/// Who takes the states that a machine finds.
+pub trait Sink {
+    /// `goal` tells whether it is a goal state; asked only if the state is new. A break ends the expansion.
+    fn state(&mut self, words: &[u64], sleep: Sleep, goal: impl FnOnce() -> bool) -> ControlFlow<()>;
+}

@@ -1,0 +1,378 @@
+//! Have we been here before? The exact set of visited states, shared by all workers without locks on the way.
+//!
+//! States are runs of machine words in an append-only arena, each behind a header word that holds its parent,
+//! its length and its sleep set. The table beside it has one word per state: the top 30 bits of its hash as
+//! a tag, and where it lies in the arena. A state counts as seen only if all its words are equal: tags
+//! save comparisons, they never decide. Slots are claimed by compare-and-swap after the record is written, so a
+//! reader that finds a slot finds the whole record. The place of a slot follows the top bits of the hash, which
+//! the tag keeps, so growing the table is one pass over it and needs no rehashing; for that all workers pause
+//! (they hold the table's read lock only for a batch of work at a time).
+//! Invariant: an offset, once handed out, names the same state for the life of the set.
+
+use bytemuck::zeroed_slice_box;
+use foldhash::fast::FixedState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{OnceLock, RwLock, RwLockReadGuard};
+
+const OFFSET_BITS: u32 = 34;
+const LEN_BITS: u32 = 14;
+pub const SLEEP_BITS: u32 = 16;
+const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
+/// A parent that is none.
+const ROOT: u64 = OFFSET_MASK;
+
+/// The longest state that fits a header's length field.
+pub const MAX_WORDS: usize = (1 << LEN_BITS) - 1;
+
+const CHUNK_BITS: u32 = 20;
+const CHUNK: usize = 1 << CHUNK_BITS;
+const CHUNKS: usize = 1 << (OFFSET_BITS - CHUNK_BITS);
+/// Words that a worker takes from the arena at a time.
+const BLOCK: usize = 1 << 12;
+
+const TAG_BITS: u32 = 64 - OFFSET_BITS;
+const FIRST_CAPACITY_BITS: u32 = 12;
+/// The tag has no bits to place a slot in a larger table.
+const MAX_CAPACITY: usize = 1 << TAG_BITS;
+
+/// Where a state lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset(pub u64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    New(Offset),
+    /// Seen before; these threads were asleep there and no longer are.
+    Woken(Offset, u16),
+    Old,
+    /// The table has to grow before anything more is inserted.
+    Full,
+    /// No room is left that an offset could name.
+    Exhausted,
+}
+
+type Table = Box<[AtomicU64]>;
+
+pub struct Seen {
+    chunks: Vec<OnceLock<Box<[AtomicU64]>>>,
+    next_block: AtomicUsize,
+    table: RwLock<Table>,
+    states: AtomicU64,
+    hasher: FixedState,
+}
+
+/// A worker's own corner: where it writes next, and how much it may still insert before it must look up.
+#[derive(Default)]
+pub struct Corner {
+    next: usize,
+    end: usize,
+    budget: usize,
+    inserted: u64,
+}
+
+impl Seen {
+    pub fn new() -> Seen {
+        Seen {
+            chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
+            next_block: AtomicUsize::new(0),
+            table: RwLock::new(zeroed_slice_box(1 << FIRST_CAPACITY_BITS)),
+            states: AtomicU64::new(0),
+            hasher: FixedState::with_seed(0x6f76_6572_7461_6b65),
+        }
+    }
+
+    pub fn states(&self) -> u64 {
+        self.states.load(Ordering::Relaxed)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        let arena = self.next_block.load(Ordering::Relaxed) * BLOCK * 8;
+        arena as u64 + self.table_bytes()
+    }
+
+    fn table_bytes(&self) -> u64 {
+        self.lock().len() as u64 * 8
+    }
+
+    /// What the set would use while its table grows.
+    pub fn bytes_to_grow(&self) -> u64 {
+        self.bytes() + 8 * grown(self.lock().len()) as u64
+    }
+
+    pub fn lock(&self) -> RwLockReadGuard<'_, Table> {
+        self.table.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Begins a batch: publishes what the corner inserted, and says whether the table should grow first.
+    pub fn settle(&self, corner: &mut Corner, workers: usize) -> bool {
+        let states = self.states.fetch_add(corner.inserted, Ordering::Relaxed) + corner.inserted;
+        corner.inserted = 0;
+        let capacity = self.lock().len();
+        corner.budget = capacity / (8 * workers) + 1;
+        states as usize > capacity / 2 && capacity < MAX_CAPACITY
+    }
+
+    /// Makes room. All other workers have let go of the table, or wait.
+    pub fn grow(&self) {
+        let mut table = self.table.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if self.states() as usize <= table.len() / 2 {
+            return;
+        }
+        let larger: Table = zeroed_slice_box(grown(table.len()));
+        for slot in table.iter().map(|s| s.load(Ordering::Relaxed)).filter(|&s| s != 0) {
+            let mut i = place(slot, larger.len());
+            while larger[i].load(Ordering::Relaxed) != 0 {
+                i = (i + 1) & (larger.len() - 1);
+            }
+            larger[i].store(slot, Ordering::Relaxed);
+        }
+        *table = larger;
+    }
+
+    /// Adds the state, or finds it. `sleep` is met with the sleep set of a state found.
+    #[inline]
+    pub fn insert(
+        &self,
+        table: &[AtomicU64],
+        corner: &mut Corner,
+        words: &[u64],
+        parent: Option<Offset>,
+        sleep: u16,
+    ) -> Inserted {
+        if corner.budget == 0 {
+            return Inserted::Full;
+        }
+        let tag = self.hash(words) & !OFFSET_MASK;
+        let mut i = place(tag, table.len());
+        let mut written = None;
+        loop {
+            let slot = table[i].load(Ordering::Acquire);
+            if slot == 0 {
+                let offset = match written {
+                    Some(offset) => offset,
+                    None => match self.write(corner, words, parent, sleep) {
+                        Some(offset) => *written.insert(offset),
+                        None => return Inserted::Exhausted,
+                    },
+                };
+                let claim = tag | (offset.0 + 1);
+                if table[i].compare_exchange(0, claim, Ordering::Release, Ordering::Relaxed).is_ok() {
+                    corner.next += 1 + words.len();
+                    corner.budget -= 1;
+                    corner.inserted += 1;
+                    return Inserted::New(offset);
+                }
+                continue;
+            }
+            if slot & !OFFSET_MASK == tag {
+                let offset = Offset((slot & OFFSET_MASK) - 1);
+                let record = self.record(offset);
+                if record.len() > words.len()
+                    && length(record[0].load(Ordering::Relaxed)) == words.len()
+                    && record[1..].iter().zip(words).all(|(a, b)| a.load(Ordering::Relaxed) == *b)
+                {
+                    return wake(&record[0], offset, sleep);
+                }
+            }
+            i = (i + 1) & (table.len() - 1);
+        }
+    }
+
+    /// Writes a record where the corner stands; it becomes permanent once its slot is claimed.
+    fn write(
+        &self,
+        corner: &mut Corner,
+        words: &[u64],
+        parent: Option<Offset>,
+        sleep: u16,
+    ) -> Option<Offset> {
+        let size = 1 + words.len();
+        if corner.end - corner.next < size {
+            self.refill(corner, size)?;
+        }
+        let offset = Offset(corner.next as u64);
+        let record = self.record(offset);
+        let parent = parent.map_or(ROOT, |p| p.0);
+        let lengths = (words.len() as u64) << OFFSET_BITS;
+        let header = parent | lengths | (sleep as u64) << (OFFSET_BITS + LEN_BITS);
+        record[0].store(header, Ordering::Relaxed);
+        for (cell, word) in record[1..].iter().zip(words) {
+            cell.store(*word, Ordering::Relaxed);
+        }
+        Some(offset)
+    }
+
+    fn refill(&self, corner: &mut Corner, size: usize) -> Option<()> {
+        if self.states() as usize > MAX_CAPACITY / 8 * 7 {
+            return None;
+        }
+        let blocks = size.div_ceil(BLOCK);
+        loop {
+            let start = self.next_block.fetch_add(blocks, Ordering::Relaxed) * BLOCK;
+            let end = start + blocks * BLOCK;
+            // The last offset would be mistaken for "no parent", so the last chunk stays unused.
+            if end > (CHUNKS - 1) * CHUNK {
+                return None;
+            }
+            if start >> CHUNK_BITS == (end - 1) >> CHUNK_BITS {
+                (corner.next, corner.end) = (start, end);
+                return Some(());
+            }
+        }
+    }
+
+    /// From the header of a record to the end of its chunk.
+    #[inline]
+    fn record(&self, offset: Offset) -> &[AtomicU64] {
+        let chunk = self.chunks[offset.0 as usize >> CHUNK_BITS].get_or_init(|| zeroed_slice_box(CHUNK));
+        &chunk[offset.0 as usize & (CHUNK - 1)..]
+    }
+
+    /// Copies the state into `words`, and gives its sleep set.
+    #[inline]
+    pub fn read(&self, offset: Offset, words: &mut Vec<u64>) -> u16 {
+        let record = self.record(offset);
+        let header = record[0].load(Ordering::Relaxed);
+        words.clear();
+        words.extend(record[1..=length(header)].iter().map(|w| w.load(Ordering::Relaxed)));
+        (header >> (OFFSET_BITS + LEN_BITS)) as u16
+    }
+
+    pub fn parent(&self, offset: Offset) -> Option<Offset> {
+        let parent = self.record(offset)[0].load(Ordering::Relaxed) & OFFSET_MASK;
+        (parent != ROOT).then_some(Offset(parent))
+    }
+
+    #[inline]
+    fn hash(&self, words: &[u64]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        words.iter().for_each(|&w| hasher.write_u64(w));
+        hasher.finish()
+    }
+}
+
+fn length(header: u64) -> usize {
+    (header >> OFFSET_BITS) as usize & MAX_WORDS
+}
+
+/// Takes the threads that are not in `sleep` out of the record's sleep set.
+#[inline]
+fn wake(header: &AtomicU64, offset: Offset, sleep: u16) -> Inserted {
+    const SHIFT: u32 = OFFSET_BITS + LEN_BITS;
+    let asleep = (header.load(Ordering::Relaxed) >> SHIFT) as u16;
+    if asleep & !sleep == 0 {
+        return Inserted::Old;
+    }
+    let keep = (sleep as u64) << SHIFT | ((1 << SHIFT) - 1);
+    let before = (header.fetch_and(keep, Ordering::Relaxed) >> SHIFT) as u16;
+    match before & !sleep {
+        0 => Inserted::Old,
+        woken => Inserted::Woken(offset, woken),
+    }
+}
+
+/// Where probing for a tag begins.
+#[inline]
+fn place(tag: u64, capacity: usize) -> usize {
+    (tag >> (64 - capacity.trailing_zeros())) as usize
+}
+
+fn grown(capacity: usize) -> usize {
+    let factor = if capacity < 1 << 20 { 4 } else { 2 };
+    (capacity * factor).min(MAX_CAPACITY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn insert(
+        seen: &Seen,
+        corner: &mut Corner,
+        words: &[u64],
+        parent: Option<Offset>,
+        sleep: u16,
+    ) -> Inserted {
+        loop {
+            let done = seen.insert(&seen.lock(), corner, words, parent, sleep);
+            if done != Inserted::Full {
+                return done;
+            }
+            if seen.settle(corner, 1) {
+                seen.grow();
+            }
+        }
+    }
+
+    #[test]
+    fn every_state_is_new_once_and_readable_for_ever() {
+        let (seen, mut corner) = (Seen::new(), Corner::default());
+        let state = |i: u64| vec![i % 7, i / 7, 3];
+        let mut offsets = Vec::new();
+        for i in 0..100_000 {
+            let Inserted::New(offset) = insert(&seen, &mut corner, &state(i), offsets.last().copied(), 0)
+            else {
+                panic!("state {i} was not new");
+            };
+            offsets.push(offset);
+        }
+        let mut words = Vec::new();
+        for i in 0..100_000 {
+            assert_eq!(insert(&seen, &mut corner, &state(i), None, 0), Inserted::Old);
+            seen.read(offsets[i as usize], &mut words);
+            assert_eq!(words, state(i));
+            assert_eq!(seen.parent(offsets[i as usize]), offsets[..i as usize].last().copied());
+        }
+        seen.settle(&mut corner, 1);
+        assert_eq!(seen.states(), 100_000);
+    }
+
+    #[test]
+    fn states_of_different_lengths_differ() {
+        let (seen, mut corner) = (Seen::new(), Corner::default());
+        assert!(matches!(insert(&seen, &mut corner, &[0], None, 0), Inserted::New(_)));
+        assert!(matches!(insert(&seen, &mut corner, &[0, 0], None, 0), Inserted::New(_)));
+        assert_eq!(insert(&seen, &mut corner, &[0], None, 0), Inserted::Old);
+    }
+
+    #[test]
+    fn a_smaller_sleep_set_wakes_each_thread_once() {
+        let (seen, mut corner) = (Seen::new(), Corner::default());
+        let Inserted::New(offset) = insert(&seen, &mut corner, &[9], None, 0b110) else { panic!() };
+        assert_eq!(insert(&seen, &mut corner, &[9], None, 0b111), Inserted::Old);
+        assert_eq!(insert(&seen, &mut corner, &[9], None, 0b010), Inserted::Woken(offset, 0b100));
+        assert_eq!(insert(&seen, &mut corner, &[9], None, 0b010), Inserted::Old);
+        assert_eq!(seen.read(offset, &mut Vec::new()), 0b010);
+    }
+
+    #[test]
+    fn workers_agree_on_who_was_first() {
+        let seen = Seen::new();
+        let news: Vec<u64> = std::thread::scope(|scope| {
+            let worker = || {
+                let mut corner = Corner::default();
+                let all = (0..200_000u64).map(|i| insert(&seen, &mut corner, &[i / 2], None, 0));
+                let new = all.filter(|done| matches!(done, Inserted::New(_))).count() as u64;
+                seen.settle(&mut corner, 2);
+                new
+            };
+            let handles = [scope.spawn(worker), scope.spawn(worker)];
+            handles.map(|h| h.join().expect("the worker does not panic")).to_vec()
+        });
+        assert_eq!(news.iter().sum::<u64>(), 100_000);
+        assert_eq!(seen.states(), 100_000);
+    }
+
+    #[test]
+    fn long_records_do_not_straddle_chunks() {
+        let (seen, mut corner) = (Seen::new(), Corner::default());
+        let mut words = Vec::new();
+        for i in 0..300u64 {
+            let state = vec![i; MAX_WORDS];
+            let Inserted::New(offset) = insert(&seen, &mut corner, &state, None, 0) else { panic!() };
+            seen.read(offset, &mut words);
+            assert_eq!(words, state);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Do all ways to an answer agree? Random programs with loops, computed addresses, locked instructions, blocks,
+//! choices and errors go through the plain machines of `sem`, explored naively, and through the explorer with
+//! every reduction on and off, one worker and several, both orders. Every trace is replayed on the way
+//! (`engine::check` does nothing else with it, and fails otherwise).
+//!
+//! `OVERTAKE_PROGRAMS=20000 cargo test --release --test agree` tries more programs than the default.
+
+mod common;
+
+use common::{Naive, Shape, cases, naive, program};
+use overtake::engine::{self, Options};
+use overtake::model::Program;
+use overtake::reach::{Order, Reductions};
+use overtake::verdict::{Answer, Goal, Limit, Limits, Model};
+use proptest::prelude::*;
+
+const MOST: usize = 20_000;
+
+/// All on, all off, each alone off, each alone on.
+fn reductions() -> Vec<Reductions> {
+    let switches: [fn(&mut Reductions) -> &mut bool; 5] =
+        [|r| &mut r.steps, |r| &mut r.liveness, |r| &mut r.por, |r| &mut r.sleep, |r| &mut r.packing];
+    let mut all = vec![Reductions::ALL, Reductions::NONE];
+    for switch in switches {
+        let (mut off, mut on) = (Reductions::ALL, Reductions::NONE);
+        *switch(&mut off) = false;
+        *switch(&mut on) = true;
+        all.extend([off, on]);
+    }
+    all
+}
+
+fn ask(program: &Program, options: &Options) -> Answer {
+    let limits = Limits { states: Some(10 * MOST as u64), ..Limits::default() };
+    engine::check(program, &Goal::of(program), options, &limits).expect("no internal error").answer
+}
+
+/// The explorer's answer must not contradict the plain machine's, and must equal it where both are certain.
+fn same(plain: Naive, answer: &Answer, what: &str) -> Result<(), TestCaseError> {
+    let agree = match (plain, answer) {
+        (Naive::Violated, Answer::Violated(_)) | (Naive::Safe, Answer::Safe(_)) => true,
+        // A reduced search may need less buffer than the plain one.
+        (Naive::Unknown, Answer::Safe(_) | Answer::Unknown(_)) => true,
+        (_, Answer::Unknown(Limit::States(_))) => true,
+        _ => false,
+    };
+    prop_assert!(agree, "{what}: the plain machine says {plain:?}, the explorer {answer:?}");
+    Ok(())
+}
+
+fn compare(program: &Program, model: Model, buffer: Option<usize>) -> Result<(), TestCaseError> {
+    let plain = naive(program, &Goal::of(program), model, buffer, MOST);
+    if plain == Naive::Unknown && buffer.is_none() {
+        return Ok(());
+    }
+    for reductions in reductions() {
+        let options = Options { model, buffer, reductions, workers: 1, ..Options::default() };
+        same(plain, &ask(program, &options), &format!("{reductions:?}"))?;
+    }
+    for (order, workers) in [(Order::DepthFirst, 1), (Order::BreadthFirst, 2), (Order::DepthFirst, 3)] {
+        let options = Options { model, buffer, order, workers, ..Options::default() };
+        same(plain, &ask(program, &options), &format!("{order:?}, {workers} workers"))?;
+    }
+    Ok(())
+}
+
+const SMALL: Shape = Shape { threads: (2, 3), lines: (2, 5), loops: true };
+const STRAIGHT: Shape = Shape { threads: (2, 3), lines: (2, 5), loops: false };
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn sc_answers_agree(program in program(SMALL)) {
+        compare(&program, Model::Sc, None)?;
+    }
+
+    #[test]
+    fn tso_answers_agree_with_bounded_buffers(program in program(SMALL), bound in 1usize..4) {
+        compare(&program, Model::Tso, Some(bound))?;
+    }
+
+    #[test]
+    fn tso_answers_agree_on_programs_without_loops(program in program(STRAIGHT)) {
+        compare(&program, Model::Tso, None)?;
+    }
+}
