@@ -270,7 +270,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn expect(&mut self, kind: Kind, expected: &str) -> Parsed<Span> {
-        self.eat(kind).ok_or(()).or_else(|()| Err(self.unexpected(expected)))
+        self.eat(kind).ok_or_else(|| self.unexpected(expected))
     }
 
     /// Expects the partner of a bracket.

@@ -127,10 +127,10 @@ impl<'s> Query<'_, 's, '_> {
                 None => found = Some((family, values)),
             }
         }
-        found.map(|(_, values)| values).ok_or(()).or_else(|()| {
+        found.map(|(_, values)| values).ok_or_else(|| {
             let var = quantifier.var.text;
             let problem = Problem::error(format!("no thread here has the index `{var}`"));
-            Err(self.needs_range(problem, quantifier))
+            self.needs_range(problem, quantifier)
         })
     }
 
@@ -266,13 +266,13 @@ impl<'s> Query<'_, 's, '_> {
             return Err(self.unknown_thread(name));
         };
         match index {
-            None => named.alone.ok_or(()).or_else(|()| {
+            None => named.alone.ok_or_else(|| {
                 let example = named.indexed.keys().next().copied().unwrap_or(0);
                 let problem = Problem::error(format!("which of the threads `{}`?", name.text)).at(name.span);
-                Err(self.problems.report(problem.help(format!("write `{}[{example}]`", name.text))))
+                self.problems.report(problem.help(format!("write `{}[{example}]`", name.text)))
             }),
             Some(_) if named.indexed.is_empty() => Err(self.not_indexed(name)),
-            Some((index, span)) => named.indexed.get(&index).copied().ok_or(()).or_else(|()| {
+            Some((index, span)) => named.indexed.get(&index).copied().ok_or_else(|| {
                 let problem = Problem::error(format!("there is no thread `{}[{index}]`", name.text)).at(span);
                 let range = named.indexed.keys().next().zip(named.indexed.keys().next_back());
                 let problem = match range {
@@ -281,7 +281,7 @@ impl<'s> Query<'_, 's, '_> {
                     }
                     None => problem,
                 };
-                Err(self.problems.report(problem))
+                self.problems.report(problem)
             }),
         }
     }

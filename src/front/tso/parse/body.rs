@@ -4,7 +4,7 @@
 //! assignments to memory, memory read without brackets.
 
 use super::{Parsed, Parser, shorten};
-use crate::front::tso::ast::{Expr, File, Name, Op, Stmt, Thread, ThreadIndex};
+use crate::front::tso::ast::{Expr, File, Name, Op, Range, Stmt, Thread, ThreadIndex};
 use crate::front::tso::lex::{self, Kind};
 use crate::front::tso::problems::{Problem, Reported, Span};
 
@@ -202,7 +202,7 @@ impl<'s> Parser<'s, '_> {
         header.map(|(var, range)| Stmt::Repeat { var, range, body })
     }
 
-    fn repeat_header(&mut self) -> Parsed<(Name<'s>, crate::front::tso::ast::Range<'s>)> {
+    fn repeat_header(&mut self) -> Parsed<(Name<'s>, Range<'s>)> {
         let var = self.name("the name of a counter, as in `repeat k in 0..3 {`")?;
         self.expect(Kind::In, "`in` and a range, as in `repeat k in 0..3 {`")?;
         let range = self.range()?;

@@ -29,7 +29,7 @@ fn unique<'a>(
     let stays: Vec<bool> =
         names.clone().map(|name| is_legal(name) && taken.insert(name.to_string())).collect();
     let mut counters: HashMap<String, usize> = HashMap::new();
-    let rename = |name: &str| {
+    let mut rename = |name: &str| {
         let base = legal(name);
         let counter = counters.entry(base.clone()).or_insert(0);
         loop {
@@ -40,7 +40,6 @@ fn unique<'a>(
             }
         }
     };
-    let mut rename = rename;
     names.zip(stays).map(|(name, stays)| if stays { name.to_string() } else { rename(name) }).collect()
 }
 

@@ -1,0 +1,27 @@
+//! Does an input that once broke a front end still do so? Each file here is read by every front end; reading
+//! may fail, and must not panic.
+
+use overtake::front::tso;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).expect("the folder of regressions is part of the repository");
+    entries
+        .map(|entry| entry.expect("it can be listed").path())
+        .flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] })
+        .collect()
+}
+
+#[test]
+fn past_failures_do_not_come_back() {
+    for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions")) {
+        let bytes = fs::read(&path).expect("it can be read");
+        let source = String::from_utf8_lossy(&bytes);
+        if let Ok(input) = tso::read(&source, &[]) {
+            let text = tso::write(&input.program);
+            let again = tso::read(&text, &[]).unwrap_or_else(|errors| panic!("{path:?}: {errors:?}\n{text}"));
+            assert_eq!(tso::write(&again.program), text, "{path:?}");
+        }
+    }
+}
