@@ -18,7 +18,6 @@ pub fn reason(outcome: &Outcome) -> String {
     match &outcome.answer {
         Answer::Violated(_) => "goal reached and replayed".to_string(),
         Answer::Safe(Proof::Exhausted) => "every state was visited".to_string(),
-        Answer::Safe(Proof::Vacuous) => "no path leads to the goal".to_string(),
         Answer::Unknown(limit) => limit_reached(limit),
     }
 }
