@@ -105,7 +105,7 @@ fn may_go_wrong(program: &Program, intervals: &Intervals, t: ThreadId, edge: &Ed
         let range = intervals.address(t, edge);
         range.lo < 0 || range.hi >= program.cells() as Value
     };
-    outside || matches!(edge.instr, Instr::Assert(_))
+    intervals.is_reachable(t, edge.from) && (outside || matches!(edge.instr, Instr::Assert(_)))
 }
 
 /// Sets the cells, then the flag behind the last cell. Stores reach memory in order, so the flag comes last.

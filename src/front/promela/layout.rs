@@ -141,6 +141,7 @@ fn arrays(program: &Program, intervals: &Intervals, names: &mut Names) -> Vec<Ar
     let mut ranges: Vec<(Value, Value)> = program
         .thread_ids()
         .flat_map(|t| program.thread(t).edges().map(move |(_, e)| (t, e)))
+        .filter(|(t, e)| intervals.is_reachable(*t, e.from))
         .filter_map(|(t, e)| Some(intervals.address(t, computed_address(e)?)))
         .map(|range| (range.lo.max(0), range.hi.min(last)))
         .filter(|(lo, hi)| lo < hi)

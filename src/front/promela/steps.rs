@@ -412,7 +412,7 @@ fn needed_effects(effects: Vec<Effect>, live: &mut BTreeSet<Reg>) -> Vec<Effect>
 
 /// The condition under which the address lies inside memory; `None` if it always does.
 fn in_memory(addr: &RegExpr, range: Interval, cells: Value) -> Option<RegExpr> {
-    if range.hi < 0 || range.lo >= cells {
+    if range.hi < 0 || range.lo >= cells || cells == 0 {
         return Some(Expr::Const(0));
     }
     let bound = |op, c| Expr::binary(op, addr.clone(), Expr::Const(c));

@@ -205,3 +205,11 @@ fn what_needs_more_than_32_bits_is_refused_by_name() {
     let shift = Expr::binary(BinOp::Shl, number(1), reg());
     assert!(write(&program(vec![(0, 1, store(number(0), shift))], vec![]), Steps::Joined).is_err());
 }
+
+#[test]
+fn an_access_without_any_memory_is_an_error() {
+    let mut parts = program(vec![(0, 1, load(reg()))], vec![]).to_parts();
+    parts.memory.clear();
+    let program = Program::new(parts).expect("a program needs no memory");
+    has(&write(&program, Steps::Joined).expect("Promela can say this"), "(!(0)) -> assert(false)");
+}
