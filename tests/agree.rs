@@ -18,8 +18,14 @@ const MOST: usize = 20_000;
 
 /// All on, all off, each alone off, each alone on.
 fn reductions() -> Vec<Reductions> {
-    let switches: [fn(&mut Reductions) -> &mut bool; 5] =
-        [|r| &mut r.steps, |r| &mut r.liveness, |r| &mut r.por, |r| &mut r.sleep, |r| &mut r.packing];
+    let switches: [fn(&mut Reductions) -> &mut bool; 6] = [
+        |r| &mut r.steps,
+        |r| &mut r.liveness,
+        |r| &mut r.por,
+        |r| &mut r.sleep,
+        |r| &mut r.packing,
+        |r| &mut r.prune,
+    ];
     let mut all = vec![Reductions::ALL, Reductions::NONE];
     for switch in switches {
         let (mut off, mut on) = (Reductions::ALL, Reductions::NONE);

@@ -46,6 +46,7 @@ fn options(args: &CheckArgs) -> Result<Options, String> {
             por: !args.without.no_por,
             sleep: !args.without.no_sleep,
             packing: !args.without.no_packing,
+            prune: !args.without.no_prune,
         },
         order: match args.search {
             SearchArg::Bfs => Order::BreadthFirst,
@@ -55,7 +56,13 @@ fn options(args: &CheckArgs) -> Result<Options, String> {
     })
 }
 
-fn check(file: &Path, args: &CheckArgs, options: &Options, interrupt: &Interrupt, terminal: &Terminal) -> Exit {
+fn check(
+    file: &Path,
+    args: &CheckArgs,
+    options: &Options,
+    interrupt: &Interrupt,
+    terminal: &Terminal,
+) -> Exit {
     let Some(program) = input::read(file, &args.input, terminal) else { return Exit::BadInput };
     if program.properties().is_empty() && !program.has_asserts() {
         terminal.error(&format!(

@@ -147,6 +147,9 @@ struct Without {
     /// Stores every value in 64 bits
     #[arg(long)]
     no_packing: bool,
+    /// Stores states that cannot lead to a forbidden one
+    #[arg(long)]
+    no_prune: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]

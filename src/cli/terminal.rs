@@ -91,7 +91,9 @@ fn watch(limits: &Limits, done: &AtomicBool) {
         return;
     }
     let bar = ProgressBar::new_spinner();
-    bar.set_style(ProgressStyle::with_template("{spinner} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.set_style(
+        ProgressStyle::with_template("{spinner} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
+    );
     while !done.load(Ordering::Relaxed) {
         let states = limits.progress.load(Ordering::Relaxed);
         let rate = states as f64 / start.elapsed().as_secs_f64();

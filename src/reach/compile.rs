@@ -3,8 +3,8 @@
 //! Locations become nodes. A node is a *stop* if a state may be stored with its thread there: it has an action
 //! on memory, has a choice, matters to the goal, closes a cycle of local steps, or is an end. The others are passed in the
 //! same step as what came before them. Per node: what the thread may touch from there on, whether its next step
-//! can change the goal (*visible*), and whether that step may close a cycle of the graph (*sticky*);
-//! `machine` says what these are for. Two nodes beyond the program: `trap`, where a thread stands after an
+//! can change the goal (*visible*), whether that step may close a cycle of the graph (*sticky*), and what can no
+//! longer happen (*lost*); `machine` says what these are for. Two nodes beyond the program: `trap`, where a thread stands after an
 //! error of its own, and `stuck`, for a thread that can never move again.
 //! Invariant: stops have the lowest numbers, so that a stored location needs few bits.
 
@@ -117,6 +117,12 @@ pub struct Node {
     /// The next step is determined, not visible and not sticky: it may be taken alone if it is independent
     /// of what the other threads will do.
     pub may_hurry: bool,
+    /// From here on, the thread may go wrong by itself.
+    pub may_trap: bool,
+    /// The end, or some location that the goal names, cannot be reached any more.
+    pub lost: bool,
+    /// The next step, with the local steps after it, can change what the goal says.
+    pub visible: bool,
     /// Slots of registers that no longer matter here, with the values that stand for that.
     pub dead: Vec<(u32, Value)>,
 }
@@ -124,6 +130,7 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub struct CThread {
     pub nodes: Vec<Node>,
+    pub reaches_end: Vec<bool>,
     pub end: u32,
     pub trap: u32,
     pub stuck: u32,
@@ -133,7 +140,11 @@ pub struct CThread {
 #[derive(Clone, Debug)]
 pub enum SlotAtom {
     /// The thread whose location this slot holds stands at one of these nodes.
-    At(u32, Vec<u32>),
+    At {
+        thread: u32,
+        nodes: Vec<u32>,
+        reachable_from: Vec<bool>,
+    },
     Value(u32),
 }
 
@@ -261,10 +272,13 @@ impl<'a> Compiler<'a> {
     fn is_visible(&self, t: ThreadId, edge: &Edge) -> bool {
         let watched = &self.watched_locs[t.index()];
         let register = |r: Reg| self.watched.always[t.index()].contains(&r);
+        // Inside a block the others' buffers count as they are, so a goal on memory may come and go with it.
+        let block = matches!(edge.instr, Instr::Lock | Instr::Unlock) && !self.watched_cells.is_empty();
         watched.contains(&edge.from)
             || watched.contains(&edge.to)
             || edge.instr.target().is_some_and(register)
             || edge.instr.writes_memory() && self.may_touch_watched(t, edge)
+            || block && self.model != Memory::Sc
     }
 
     /// Per location whether it is a stop.
@@ -279,10 +293,13 @@ impl<'a> Compiler<'a> {
             let local = edges.iter().all(|(_, e)| self.is_local(t, e));
             stop[loc.index()] = edges.is_empty() || !local || !deterministic(&edges);
         }
-        // Before and after a visible step, so that no state of the goal is passed by.
+        // After a visible step, so that no goal state is passed by. Before it, the goal says what it said when
+        // the local steps began.
         for (_, edge) in thread.edges().filter(|(_, e)| self.is_visible(t, e)) {
-            stop[edge.from.index()] = true;
             stop[edge.to.index()] = true;
+        }
+        for loc in &self.watched_locs[t.index()] {
+            stop[loc.index()] = true;
         }
         let closes = retreating(thread, |l| stop[l.index()]);
         for (_, edge) in thread.edges().filter(|(id, _)| closes[id.index()]) {
@@ -332,10 +349,10 @@ impl<'a> Compiler<'a> {
 
     fn thread(&self, t: ThreadId, numbering: &Numbering, slots: &[Option<Interval>]) -> CThread {
         let thread = self.program.thread(t);
-        let sticky = self.sticky(t, numbering);
+        let facts = self.facts(t, numbering);
         let mut nodes: Vec<Option<Node>> = vec![None; thread.graph().node_count() + 2];
         for loc in thread.locations() {
-            let node = self.node(t, loc, numbering, slots, sticky[loc.index()]);
+            let node = self.node(t, loc, numbering, slots, &facts);
             nodes[numbering.node(loc) as usize] = Some(node);
         }
         for extra in [numbering.trap(), numbering.stuck()] {
@@ -345,6 +362,9 @@ impl<'a> Compiler<'a> {
                 future: Access::NONE,
                 next: Some(Access::NONE),
                 may_hurry: false,
+                may_trap: false,
+                lost: true,
+                visible: false,
                 dead: self.dead(t, slots, |r| {
                     !self.reductions.liveness || self.watched.always[t.index()].contains(&r)
                 }),
@@ -352,6 +372,7 @@ impl<'a> Compiler<'a> {
         }
         CThread {
             nodes: nodes.into_iter().map(|n| n.expect("every number names a node")).collect(),
+            reaches_end: numbering.spread(&reaching(thread, &[thread.end()])),
             end: numbering.node(thread.end()),
             trap: numbering.trap(),
             stuck: numbering.stuck(),
@@ -364,8 +385,9 @@ impl<'a> Compiler<'a> {
         loc: Loc,
         numbering: &Numbering,
         slots: &[Option<Interval>],
-        sticky: bool,
+        facts: &Facts,
     ) -> Node {
+        let i = loc.index();
         let edges = self.program.thread(t).edges_from(loc);
         let known = |e: &Edge| {
             if e.instr.is_local() || self.only_buffers(&e.instr) {
@@ -375,12 +397,14 @@ impl<'a> Compiler<'a> {
             constant.then(|| access::of_instr(self.program, &e.instr, || self.intervals.address(t, e)))
         };
         let next = edges.iter().try_fold(Access::NONE, |all, (_, e)| Some(all.union(known(e)?)));
-        let visible = edges.iter().any(|(_, e)| self.is_visible(t, e));
         Node {
             stop: numbering.is_stop(loc),
             future: self.futures.at(t, loc),
             next,
-            may_hurry: self.reductions.por && deterministic(&edges) && !visible && !sticky,
+            may_hurry: self.reductions.por && deterministic(&edges) && !facts.sticky[i] && !facts.visible[i],
+            may_trap: facts.may_trap[i],
+            lost: facts.lost[i],
+            visible: facts.visible[i],
             dead: self.dead(t, slots, |r| self.live.is_live(t, loc, r)),
             edges: edges.into_iter().map(|(id, e)| self.edge(t, id, e, numbering)).collect(),
         }
@@ -396,31 +420,40 @@ impl<'a> Compiler<'a> {
             .collect()
     }
 
-    /// Per location: can one step from there, with the local steps after it, take a retreating edge?
-    fn sticky(&self, t: ThreadId, numbering: &Numbering) -> Vec<bool> {
+    fn facts(&self, t: ThreadId, numbering: &Numbering) -> Facts {
         let thread = self.program.thread(t);
         let closes = retreating(thread, |_| false);
-        let mut sticky = vec![false; thread.graph().node_count()];
-        let mut into: Vec<Vec<&Edge>> = vec![Vec::new(); sticky.len()];
-        let mut todo = Vec::new();
-        for (id, edge) in thread.edges() {
-            into[edge.to.index()].push(edge);
-            if closes[id.index()] && !sticky[edge.from.index()] {
-                sticky[edge.from.index()] = true;
-                todo.push(edge.from);
-            }
+        let sources = |chosen: &dyn Fn(EdgeId, &Edge) -> bool| -> Vec<Loc> {
+            thread.edges().filter(|(id, e)| chosen(*id, e)).map(|(_, e)| e.from).collect()
+        };
+        let passed = |loc: Loc| !numbering.is_stop(loc);
+        let named = self.named_locs(t);
+        let without_way = |goal: &Loc| reaching(thread, &[*goal]).into_iter().map(|r| !r);
+        let lost = named.iter().map(|l| without_way(l).collect::<Vec<bool>>());
+        Facts {
+            sticky: backward(thread, &sources(&|id, _| closes[id.index()]), passed),
+            visible: backward(thread, &sources(&|_, e| self.is_visible(t, e)), passed),
+            may_trap: backward(thread, &sources(&|_, e| self.may_trap(t, e)), |_| true),
+            lost: lost.reduce(|a, b| a.iter().zip(b).map(|(x, y)| *x || y).collect()).unwrap_or_default(),
         }
-        while let Some(loc) = todo.pop() {
-            if numbering.is_stop(loc) {
-                continue;
-            }
-            for edge in &into[loc.index()] {
-                if !std::mem::replace(&mut sticky[edge.from.index()], true) {
-                    todo.push(edge.from);
-                }
-            }
-        }
-        sticky
+    }
+
+    /// The locations of the thread that a goal state may ask for, its end among them.
+    fn named_locs(&self, t: ThreadId) -> Vec<Loc> {
+        let mut named = self.watched_locs[t.index()].clone();
+        named.push(self.program.thread(t).end());
+        named.sort();
+        named.dedup();
+        named
+    }
+
+    /// Can the thread go wrong on this edge, by what its registers may hold?
+    fn may_trap(&self, t: ThreadId, edge: &Edge) -> bool {
+        let cells = self.program.cells() as Value;
+        let outside = |i: Interval| i.lo < 0 || i.hi >= cells;
+        matches!(edge.instr, Instr::Assert(_))
+            || edge.instr.exprs().iter().any(|e| e.may_divide_by_zero())
+            || edge.instr.address().is_some() && outside(self.intervals.address(t, edge))
     }
 
     fn edge(&self, t: ThreadId, id: EdgeId, edge: &Edge, numbering: &Numbering) -> CEdge {
@@ -461,8 +494,10 @@ impl<'a> Compiler<'a> {
             Expr::Unary(op, a) => Expr::unary(*op, self.pred(a, numbering)),
             Expr::Binary(op, a, b) => Expr::binary(*op, self.pred(a, numbering), self.pred(b, numbering)),
             Expr::Atom(Atom::At(t, locs)) => {
-                let nodes = locs.iter().map(|&l| numbering[t.index()].node(l)).collect();
-                Expr::Atom(SlotAtom::At(t.0 as u32, nodes))
+                let numbering = &numbering[t.index()];
+                let nodes = locs.iter().map(|&l| numbering.node(l)).collect();
+                let reachable_from = numbering.spread(&reaching(self.program.thread(*t), locs));
+                Expr::Atom(SlotAtom::At { thread: t.0 as u32, nodes, reachable_from })
             }
             Expr::Atom(Atom::Reg(t, r)) => {
                 Expr::Atom(SlotAtom::Value((self.register_base[t.index()] + r.index()) as u32))
@@ -519,6 +554,35 @@ fn watched(program: &Program, goal: &Goal) -> (Watched, Vec<u32>, Vec<Vec<Loc>>)
     cells.sort();
     cells.dedup();
     (watched, cells, locs)
+}
+
+/// Per location of a thread, what its node has to know.
+struct Facts {
+    sticky: Vec<bool>,
+    visible: Vec<bool>,
+    may_trap: Vec<bool>,
+    lost: Vec<bool>,
+}
+
+/// The locations from which one of `seeds` can be reached through locations that `through` lets pass.
+fn backward(thread: &Thread, seeds: &[Loc], through: impl Fn(Loc) -> bool) -> Vec<bool> {
+    let mut into: Vec<Vec<Loc>> = vec![Vec::new(); thread.graph().node_count()];
+    for (_, edge) in thread.edges() {
+        into[edge.to.index()].push(edge.from);
+    }
+    let mut reached = vec![false; into.len()];
+    let mut todo = seeds.to_vec();
+    while let Some(loc) = todo.pop() {
+        if !std::mem::replace(&mut reached[loc.index()], true) && through(loc) {
+            todo.extend(&into[loc.index()]);
+        }
+    }
+    reached
+}
+
+/// The locations from which one of `goals` can be reached, themselves included.
+fn reaching(thread: &Thread, goals: &[Loc]) -> Vec<bool> {
+    backward(thread, goals, |_| true)
 }
 
 /// Per edge whether it goes back to a location that the depth-first walk is still in: every cycle has such an
@@ -582,6 +646,15 @@ impl Numbering {
 
     fn is_stop(&self, loc: Loc) -> bool {
         self.node(loc) < self.stops
+    }
+
+    /// A fact about locations as one about nodes; false for those beyond the program.
+    fn spread(&self, fact: &[bool]) -> Vec<bool> {
+        let mut nodes = vec![false; fact.len() + 2];
+        for (node, fact) in self.nodes.iter().zip(fact) {
+            nodes[*node as usize] = *fact;
+        }
+        nodes
     }
 
     fn trap(&self) -> u32 {

@@ -12,6 +12,9 @@
 //! sets may be used on top without more ado: if p and q are independent in s, then q after p and p after q have
 //! the same normal forms, and one of the two orders is enough. A thread that moved while hurrying is awake.
 //!
+//! Two kinds of states are not stored at all (`prune`): those from which no goal state can be reached in the
+//! threads' graphs, and those that differ from their parent by a thread that only read and then got stuck.
+//!
 //! Under TSO a store is local unless the goal looks at its cell; a flush belongs to its thread, and hurries if
 //! nobody else may ever touch the cell.
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
@@ -22,7 +25,7 @@ use super::pack::Stream;
 use super::seen::MAX_WORDS;
 use super::{Machine, Reductions, Sink, Sleep, Wanted};
 use crate::model::access::Access;
-use crate::model::interval::Interval;
+use crate::model::interval::{Interval, range};
 use crate::model::{Program, ThreadId, Value};
 use crate::verdict::{Act, Action, Goal, Model, When};
 use std::ops::ControlFlow;
@@ -465,13 +468,52 @@ impl ProgramMachine {
         let ended = |(t, thread): (usize, &CThread)| work.vals[t] == thread.end as Value;
         let finished = || self.code.threads.iter().enumerate().all(ended);
         let atom = |a: &SlotAtom| match a {
-            SlotAtom::At(t, nodes) => nodes.contains(&(work.vals[*t as usize] as u32)) as Value,
+            SlotAtom::At { thread, nodes, .. } => {
+                nodes.contains(&(work.vals[*thread as usize] as u32)) as Value
+            }
             SlotAtom::Value(slot) => work.vals[*slot as usize],
         };
         self.code.clauses.iter().any(|c| {
             (c.when == When::Always || finished())
                 && c.pred.eval(&atom).expect("validity refuses predicates that may divide by zero") != 0
         })
+    }
+
+    /// Can no goal state follow any more, whatever happens?
+    #[inline]
+    fn is_hopeless(&self, work: &Work) -> bool {
+        let lost = (0..self.threads()).any(|t| self.node(work, t).lost);
+        lost && self.reductions.prune && self.has_no_hope(work)
+    }
+
+    fn has_no_hope(&self, work: &Work) -> bool {
+        let trapped = |t: usize| work.vals[t] == self.code.threads[t].trap as Value;
+        if (0..self.threads()).any(|t| self.node(work, t).may_trap || trapped(t)) {
+            return false;
+        }
+        let cannot_end = |t: usize| !self.code.threads[t].reaches_end[work.vals[t] as usize];
+        let atom = |a: &SlotAtom| match a {
+            SlotAtom::At { thread, reachable_from, .. } => {
+                let node = work.vals[*thread as usize] as usize;
+                if reachable_from[node] { Interval::BOOL } else { Interval::constant(0) }
+            }
+            SlotAtom::Value(_) => Interval::FULL,
+        };
+        self.code.clauses.iter().all(|c| match c.when {
+            When::Final => (0..self.threads()).any(cannot_end),
+            When::Always => range(&c.pred, &atom) == Interval::constant(0),
+        })
+    }
+
+    /// Did the step only read, and end where its thread never moves again? Then whatever the others do next they
+    /// can do without it.
+    #[inline]
+    fn is_idle_end(&self, base: &Work, work: &Work, t: usize, op: &Op) -> bool {
+        work.vals[t] == self.code.threads[t].stuck as Value
+            && self.reductions.prune
+            && !self.node(base, t).visible
+            && !matches!(op, Op::Store { .. } | Op::Rmw { .. } | Op::Lock | Op::Unlock)
+            && work.buffers.get(t).map(Vec::len) == base.buffers.get(t).map(Vec::len)
     }
 
     /// All normal forms that follow when thread `t` acts in `base`.
@@ -496,6 +538,9 @@ impl ProgramMachine {
                 let mut record = R::default();
                 record.push(t, Act::Step { edge: edge.id, choice: any.then_some(choice) });
                 self.run(work, t, &mut record);
+                if self.is_idle_end(base, work, t, &edge.op) {
+                    continue;
+                }
                 self.normalise(work, &mut record);
                 done(work, &record)?;
             }
@@ -638,6 +683,9 @@ impl ProgramMachine {
         sleep: Sleep,
         sink: &mut impl Sink,
     ) -> ControlFlow<()> {
+        if self.is_hopeless(work) {
+            return ControlFlow::Continue(());
+        }
         let long = work.buffers.iter().any(|b| b.len() as Value > BUFFER_LENGTH.hi);
         if !long {
             self.bury(work);

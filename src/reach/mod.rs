@@ -31,13 +31,15 @@ pub struct Reductions {
     pub sleep: bool,
     /// Values are stored in as few bits as they need.
     pub packing: bool,
+    /// States that cannot lead to the goal are left out.
+    pub prune: bool,
 }
 
 impl Reductions {
     pub const ALL: Reductions =
-        Reductions { steps: true, liveness: true, por: true, sleep: true, packing: true };
+        Reductions { steps: true, liveness: true, por: true, sleep: true, packing: true, prune: true };
     pub const NONE: Reductions =
-        Reductions { steps: false, liveness: false, por: false, sleep: false, packing: false };
+        Reductions { steps: false, liveness: false, por: false, sleep: false, packing: false, prune: false };
 }
 
 /// Threads that may sleep: the first few, one bit each.

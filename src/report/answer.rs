@@ -29,11 +29,17 @@ pub fn explanation(program: &Program, outcome: &Outcome, style: text::Style) -> 
         Answer::Violated(trace) => {
             let events = trace.events.len();
             let plural = if events == 1 { "" } else { "s" };
-            format!("A run of {events} event{plural} under {model}:\n\n{}", text::trace(program, trace, style))
+            format!(
+                "A run of {events} event{plural} under {model}:\n\n{}",
+                text::trace(program, trace, style)
+            )
         }
         Answer::Safe(_) => format!("Under {model}, {}: {states} of them are stored.\n", reason(outcome)),
         Answer::Unknown(_) => {
-            format!("Under {model}, {}; {states} states were visited, none of them forbidden.\n", reason(outcome))
+            format!(
+                "Under {model}, {}; {states} states were visited, none of them forbidden.\n",
+                reason(outcome)
+            )
         }
     }
 }
@@ -51,7 +57,13 @@ pub fn costs(outcome: &Outcome, peak_kb: Option<u64>) -> String {
     let mut text = format!(
         "\nengine        {}\nstates        {}\ntransitions   {}\nper state     {:.1} bytes, {} words of it the packed state\n\
          workers       {}\ntime          {:.3} s\n",
-        outcome.engine, s.states, s.transitions, s.bytes_per_state, s.words, s.workers, s.time.as_secs_f64(),
+        outcome.engine,
+        s.states,
+        s.transitions,
+        s.bytes_per_state,
+        s.words,
+        s.workers,
+        s.time.as_secs_f64(),
     );
     if outcome.model == Model::Tso {
         let _ = writeln!(text, "buffers       {} stores at most", s.longest_buffer);

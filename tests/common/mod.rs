@@ -141,7 +141,7 @@ fn line() -> impl Strategy<Value = Line> {
         4 => (condition(), any::<usize>()).prop_map(|(c, l)| Line::If(c, l)),
         1 => (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Line::Choose(a, b)),
         1 => (instr(), instr(), any::<usize>()).prop_map(|(a, b, l)| Line::Either(a, b, l)),
-        1 => prop::collection::vec(instr(), 1..4).prop_map(Line::Block),
+        2 => prop::collection::vec(instr(), 1..4).prop_map(Line::Block),
     ]
 }
 
