@@ -78,16 +78,16 @@ proptest! {
 
     #[test]
     fn sc_answers_agree(program in program(SMALL)) {
-        compare(&program, Model::Sc, None)?;
+        compare(&program.0, Model::Sc, None)?;
     }
 
     #[test]
     fn tso_answers_agree_with_bounded_buffers(program in program(SMALL), bound in 1usize..4) {
-        compare(&program, Model::Tso, Some(bound))?;
+        compare(&program.0, Model::Tso, Some(bound))?;
     }
 
     #[test]
     fn tso_answers_agree_on_programs_without_loops(program in program(STRAIGHT)) {
-        compare(&program, Model::Tso, None)?;
+        compare(&program.0, Model::Tso, None)?;
     }
 }

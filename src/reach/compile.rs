@@ -301,6 +301,9 @@ impl<'a> Compiler<'a> {
         for loc in &self.watched_locs[t.index()] {
             stop[loc.index()] = true;
         }
+        // What the goal says at the very beginning counts as well.
+        let watched = !self.watched_locs[t.index()].is_empty() || !self.watched.always[t.index()].is_empty();
+        stop[thread.initial().index()] |= watched;
         let closes = retreating(thread, |l| stop[l.index()]);
         for (_, edge) in thread.edges().filter(|(id, _)| closes[id.index()]) {
             stop[edge.to.index()] = true;

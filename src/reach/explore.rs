@@ -2,8 +2,9 @@
 //!
 //! A task is a stored state and the threads to explore from it. A frontier holds tasks: a queue (breadth first,
 //! for short traces), a stack (depth first), or crossbeam's stealing queues for several workers. A worker
-//! takes tasks in batches; between batches it publishes its counts, looks at the limits and lets the table of
-//! `seen` grow. The search ends when a goal state is found, a limit is hit, or no task is left anywhere.
+//! takes tasks in batches: it expands them all, then looks all their successors up at once, which hides most of
+//! the time that memory takes to answer. Between batches it publishes its counts, looks at the limits and
+//! lets the table of `seen` grow. The search ends when a goal state is found, a limit is hit, or no task is left anywhere.
 //! Invariant: a state is put into the frontier once when it is new, and again for each thread that wakes up.
 
 use super::seen::{Corner, Inserted, Offset, Seen};
@@ -11,12 +12,15 @@ use super::{Machine, Sink, Sleep, Wanted};
 use crate::verdict::{Action, Limit, Limits};
 use crossbeam::deque::{Steal, Stealer, Worker};
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// Tasks between two looks at the clock.
-const BATCH: usize = 64;
+/// Tasks that are expanded before their successors are looked up.
+const BATCH: usize = 32;
+/// A depth-first search that took many tasks at once would not be one.
+const DEPTH_FIRST_BATCH: usize = 2;
+/// With more successors than this, the batch ends early.
+const MANY: usize = 1024;
 /// What the process uses apart from states and frontier.
 const BASE_BYTES: u64 = 6 << 20;
 
@@ -45,6 +49,10 @@ pub fn explore<M: Machine>(machine: &M, limits: &Limits, order: Order, workers: 
         machine,
         limits,
         workers: workers.max(1),
+        batch: match order {
+            Order::BreadthFirst => BATCH,
+            Order::DepthFirst => DEPTH_FIRST_BATCH,
+        },
         seen: Seen::new(),
         stop: AtomicBool::new(false),
         ended: Mutex::new(Ended::default()),
@@ -188,6 +196,7 @@ struct Search<'a, M: Machine> {
     machine: &'a M,
     limits: &'a Limits,
     workers: usize,
+    batch: usize,
     seen: Seen,
     stop: AtomicBool,
     ended: Mutex<Ended>,
@@ -199,21 +208,10 @@ struct Search<'a, M: Machine> {
 impl<M: Machine> Search<'_, M> {
     /// Stores the initial state.
     fn begin(&self) -> Vec<Task> {
-        let (mut tasks, mut corner) = (Vec::new(), Corner::default());
-        self.seen.settle(&mut corner, self.workers);
-        let table = self.seen.lock();
-        let mut taker = Taker {
-            search: self,
-            table: &table,
-            corner: &mut corner,
-            frontier: &mut tasks,
-            parent: None,
-            transitions: 0,
-            full: false,
-        };
-        let _ = self.machine.initial(&mut self.machine.scratch(), &mut taker);
-        drop(table);
-        self.seen.settle(&mut corner, self.workers);
+        let (mut tasks, mut desk) = (Vec::new(), Desk::new(self.machine));
+        self.machine.initial(&mut desk.scratch, &mut desk.found);
+        self.look_up(&mut desk, &mut tasks);
+        self.seen.settle(&mut desk.corner, 0);
         tasks
     }
 
@@ -239,88 +237,98 @@ impl<M: Machine> Search<'_, M> {
 
     /// One worker's life.
     fn work(&self, mut frontier: impl Frontier) {
-        let mut scratch = self.machine.scratch();
-        let (mut corner, mut words) = (Corner::default(), Vec::new());
+        let mut desk = Desk::new(self.machine);
         let mut counted = 0u64;
-        loop {
-            let full = self.seen.settle(&mut corner, self.workers);
+        while !self.stop.load(Ordering::Relaxed) {
             let now = frontier.len() as u64;
             self.waiting.fetch_add(now.wrapping_sub(counted), Ordering::Relaxed);
             counted = now;
-            if self.stop.load(Ordering::Relaxed) || self.limit_hit(full) {
-                return;
-            }
-            if full {
-                self.seen.grow();
-            }
-            if !self.batch(&mut frontier, &mut scratch, &mut corner, &mut words) {
-                self.seen.settle(&mut corner, self.workers);
-                return;
+            let any = self.expand(&mut desk, &mut frontier);
+            self.look_up(&mut desk, &mut frontier);
+            if !any || self.limit_hit() {
+                break;
             }
         }
+        self.seen.settle(&mut desk.corner, 0);
     }
 
-    /// Some tasks under one lock on the table. `false` if none are left.
-    fn batch(
-        &self,
-        frontier: &mut impl Frontier,
-        scratch: &mut M::Scratch,
-        corner: &mut Corner,
-        words: &mut Vec<u64>,
-    ) -> bool {
-        // The first task is awaited without the lock: others may need it to produce one.
-        let Some(mut task) = frontier.pop() else { return false };
-        let table = self.seen.lock();
-        let mut transitions = 0;
-        for left in (0..BATCH).rev() {
-            let sleep = self.seen.read(task.offset(), words);
-            let mut taker = Taker {
-                search: self,
-                table: &table,
-                corner,
-                frontier,
-                parent: Some(task.offset()),
-                transitions: 0,
-                full: false,
-            };
-            let _ = self.machine.expand(scratch, words, task.wanted(), sleep, &mut taker);
-            transitions += taker.transitions;
-            if taker.full {
-                // What was inserted stays; the rest is found when the task is done again in a larger table.
-                frontier.push(task);
+    /// Expands some tasks; `false` if none are left anywhere.
+    fn expand(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier) -> bool {
+        for done in 0..self.batch {
+            // Only the first task is worth waiting for.
+            if done > 0 && frontier.len() == 0 || desk.found.entries.len() > MANY {
                 break;
             }
-            if left == 0 || frontier.len() == 0 || self.stop.load(Ordering::Relaxed) {
-                break;
-            }
-            match frontier.pop() {
-                Some(next) => task = next,
-                None => break,
-            }
+            let Some(task) = frontier.pop() else { return done > 0 };
+            let sleep = self.seen.read(task.offset(), &mut desk.words);
+            desk.found.parent = Some(task.offset());
+            self.machine.expand(&mut desk.scratch, &desk.words, task.wanted(), sleep, &mut desk.found);
         }
-        self.transitions.fetch_add(transitions, Ordering::Relaxed);
         true
     }
 
-    fn limit_hit(&self, about_to_grow: bool) -> bool {
+    /// Looks up what was found, and puts what is new into the frontier.
+    fn look_up(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier) {
+        let found = &mut desk.found;
+        // The other workers may add as many before they next say so.
+        let room = (found.entries.len() + MANY) * self.workers;
+        if self.seen.settle(&mut desk.corner, room) {
+            if self.memory_exceeded(self.seen.bytes_to_grow()) {
+                return;
+            }
+            self.seen.grow(room);
+        }
+        let table = self.seen.lock();
+        for entry in &mut found.entries {
+            entry.tag = self.seen.tag(&found.words[entry.start..][..entry.len]);
+        }
+        desk.slots.clear();
+        desk.slots.extend(found.entries.iter().map(|e| self.seen.touch(&table, e.tag)));
+        let touched = found.entries.iter().zip(&desk.slots).map(|(e, s)| self.seen.touch_record(*s, e.tag));
+        std::hint::black_box(touched.fold(0, |all, header| all | header));
+        for entry in &found.entries {
+            let words = &found.words[entry.start..][..entry.len];
+            let done =
+                self.seen.insert(&table, &mut desk.corner, words, entry.tag, entry.parent, entry.sleep);
+            match done {
+                Inserted::Old => {}
+                Inserted::New(offset) => {
+                    if self.machine.is_goal(&mut desk.scratch, words) {
+                        return self.end(|ended| ended.goal = Some(offset));
+                    }
+                    frontier.push(Task::new(offset, Wanted { threads: !entry.sleep, others: true }));
+                }
+                Inserted::Woken(offset, woken) => {
+                    frontier.push(Task::new(offset, Wanted { threads: woken, others: false }));
+                }
+                Inserted::Exhausted => {
+                    return self.end(|ended| ended.limit = Some(Limit::Memory(self.seen.bytes())));
+                }
+            }
+        }
+        self.transitions.fetch_add(found.entries.len() as u64, Ordering::Relaxed);
+        found.clear();
+    }
+
+    /// Has a limit been reached? Then the search ends.
+    fn limit_hit(&self) -> bool {
         let states = self.seen.states();
         self.limits.progress.store(states, Ordering::Relaxed);
-        let limit = self.limits.expired().or_else(|| {
-            let most = self.limits.states?;
-            (states > most).then_some(Limit::States(most))
-        });
-        let limit = limit.or_else(|| {
-            let most = self.limits.memory?;
-            let seen = if about_to_grow { self.seen.bytes_to_grow() } else { self.seen.bytes() };
-            (seen + self.frontier_bytes() + BASE_BYTES > most).then_some(Limit::Memory(most))
-        });
-        match limit {
-            Some(limit) => {
-                self.end(|ended| ended.limit = Some(limit));
-                true
-            }
-            None => false,
+        let too_many = self.limits.states.filter(|&most| states > most).map(Limit::States);
+        if let Some(limit) = self.limits.expired().or(too_many) {
+            self.end(|ended| ended.limit = Some(limit));
+            return true;
         }
+        self.memory_exceeded(self.seen.bytes())
+    }
+
+    fn memory_exceeded(&self, seen: u64) -> bool {
+        let most = match self.limits.memory {
+            Some(most) if seen + self.frontier_bytes() + BASE_BYTES > most => most,
+            _ => return false,
+        };
+        self.end(|ended| ended.limit = Some(Limit::Memory(most)));
+        true
     }
 
     /// Queues double their room when full, and hold old and new while they move.
@@ -361,42 +369,55 @@ impl<M: Machine> Search<'_, M> {
     }
 }
 
-/// Puts the successors of one state into the set and the frontier.
-struct Taker<'a, 's, M: Machine, F: Frontier> {
-    search: &'a Search<'s, M>,
-    table: &'a [AtomicU64],
-    corner: &'a mut Corner,
-    frontier: &'a mut F,
-    parent: Option<Offset>,
-    transitions: u64,
-    full: bool,
+/// What a worker has before it.
+struct Desk<M: Machine> {
+    scratch: M::Scratch,
+    corner: Corner,
+    words: Vec<u64>,
+    found: Successors,
+    slots: Vec<u64>,
 }
 
-impl<M: Machine, F: Frontier> Sink for Taker<'_, '_, M, F> {
-    #[inline]
-    fn state(&mut self, words: &[u64], sleep: Sleep, goal: impl FnOnce() -> bool) -> ControlFlow<()> {
-        self.transitions += 1;
-        match self.search.seen.insert(self.table, self.corner, words, self.parent, sleep) {
-            Inserted::Old => {}
-            Inserted::New(offset) => {
-                if goal() {
-                    self.search.end(|ended| ended.goal = Some(offset));
-                    return ControlFlow::Break(());
-                }
-                self.frontier.push(Task::new(offset, Wanted { threads: !sleep, others: true }));
-            }
-            Inserted::Woken(offset, woken) => {
-                self.frontier.push(Task::new(offset, Wanted { threads: woken, others: false }));
-            }
-            Inserted::Full => {
-                self.full = true;
-                return ControlFlow::Break(());
-            }
-            Inserted::Exhausted => {
-                self.search.end(|ended| ended.limit = Some(Limit::Memory(self.search.seen.bytes())));
-                return ControlFlow::Break(());
-            }
+impl<M: Machine> Desk<M> {
+    fn new(machine: &M) -> Self {
+        Desk {
+            scratch: machine.scratch(),
+            corner: Corner::default(),
+            words: Vec::new(),
+            found: Successors::default(),
+            slots: Vec::new(),
         }
-        ControlFlow::Continue(())
+    }
+}
+
+/// States that were found and not yet looked up.
+#[derive(Default)]
+struct Successors {
+    words: Vec<u64>,
+    entries: Vec<Entry>,
+    parent: Option<Offset>,
+}
+
+struct Entry {
+    start: usize,
+    len: usize,
+    tag: u64,
+    parent: Option<Offset>,
+    sleep: Sleep,
+}
+
+impl Successors {
+    fn clear(&mut self) {
+        self.words.clear();
+        self.entries.clear();
+    }
+}
+
+impl Sink for Successors {
+    #[inline]
+    fn state(&mut self, words: &[u64], sleep: Sleep) {
+        let start = self.words.len();
+        self.words.extend_from_slice(words);
+        self.entries.push(Entry { start, len: words.len(), tag: 0, parent: self.parent, sleep });
     }
 }

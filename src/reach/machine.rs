@@ -65,8 +65,8 @@ struct Work {
     vals: Vec<Value>,
     /// Oldest store first; empty lists under SC.
     buffers: Vec<Vec<(u32, Value)>>,
-    /// Threads that have moved since the step began, apart from the one that began it.
-    hurried: Sleep,
+    /// Threads that have moved since the step began.
+    moved: Vec<usize>,
 }
 
 /// What happens on the way, if anyone wants to know.
@@ -92,6 +92,14 @@ pub struct Scratch {
     work: Work,
     packed: Vec<u64>,
     next: Vec<Access>,
+    others: Others,
+}
+
+/// Per thread what the others may still touch: in the state being expanded, and in a successor.
+#[derive(Default)]
+struct Others {
+    of_base: Vec<Access>,
+    of_work: Vec<Access>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -158,7 +166,7 @@ impl ProgramMachine {
     fn unpack(&self, words: &[u64], work: &mut Work) {
         work.vals.clear();
         work.vals.extend_from_slice(&self.code.template);
-        work.hurried = 0;
+        work.moved.clear();
         self.code.layout.unpack(words, &mut work.vals);
         if self.has_buffers() {
             self.unpack_buffers(&words[self.code.layout.words()..], &mut work.buffers);
@@ -348,39 +356,41 @@ impl ProgramMachine {
         stores.fold(self.node(work, t).future, Access::union)
     }
 
-    /// A thread whose step, or whose flush, may be taken at once.
-    fn find_hurry(&self, work: &Work) -> Option<(usize, Hurry)> {
-        if !self.reductions.por {
-            return None;
-        }
+    /// Per thread, everything that the others may still touch.
+    #[inline]
+    fn others_futures(&self, work: &Work, out: &mut Vec<Access>) {
         let (mut all, mut twice) = (Access::NONE, Access::NONE);
+        out.clear();
         for t in 0..self.threads() {
             let future = self.future(work, t);
             twice.reads |= all.reads & future.reads;
             twice.writes |= all.writes & future.writes;
             all = all.union(future);
+            out.push(future);
         }
-        let others = |t: usize| {
-            let own = self.future(work, t);
-            Access {
-                reads: all.reads & !own.reads | twice.reads,
-                writes: all.writes & !own.writes | twice.writes,
-            }
-        };
-        (0..self.threads()).find_map(|t| Some((t, self.hurry(work, t, &others)?)))
+        for own in out {
+            own.reads = all.reads & !own.reads | twice.reads;
+            own.writes = all.writes & !own.writes | twice.writes;
+        }
     }
 
-    fn hurry(&self, work: &Work, t: usize, others: &impl Fn(usize) -> Access) -> Option<Hurry> {
+    /// A thread whose step, or whose flush, may be taken at once.
+    fn find_hurry(&self, work: &Work, others: &mut Vec<Access>) -> Option<(usize, Hurry)> {
+        self.others_futures(work, others);
+        (0..self.threads()).find_map(|t| Some((t, self.hurry(work, t, others[t])?)))
+    }
+
+    fn hurry(&self, work: &Work, t: usize, others: Access) -> Option<Hurry> {
         let alone = self.owns_lock(work, t);
         if let Some(&(cell, _)) = work.buffers.get(t).and_then(|b| b.first())
             && !self.code.watched_cells.contains(&cell)
-            && (alone || !others(t).conflicts(Access::write(cell)))
+            && (alone || !others.conflicts(Access::write(cell)))
             && !self.held_up(work, t)
         {
             return Some(Hurry::Flush);
         }
         let free = self.node(work, t).may_hurry
-            && (alone || !others(t).conflicts(self.next_step(work, t)))
+            && (alone || !others.conflicts(self.next_step(work, t)))
             && self.can_step(work, t);
         free.then_some(Hurry::Step)
     }
@@ -430,10 +440,12 @@ impl ProgramMachine {
     }
 
     /// Takes every step that may hurry.
-    #[inline]
-    fn normalise(&self, work: &mut Work, record: &mut impl Record) {
-        while let Some((t, hurry)) = self.find_hurry(work) {
-            work.mark_hurried(t);
+    fn normalise(&self, work: &mut Work, others: &mut Vec<Access>, record: &mut impl Record) {
+        if !self.reductions.por {
+            return;
+        }
+        while let Some((t, hurry)) = self.find_hurry(work, others) {
+            work.moved.push(t);
             let taken = match hurry {
                 Hurry::Step => self.take_any(work, t, record),
                 Hurry::Flush => {
@@ -446,10 +458,24 @@ impl ProgramMachine {
         }
     }
 
-    /// Sets registers that no longer matter to the value that stands for that.
+    /// Is a state in which thread `t` has just moved from the normal form `base` one too? A cheap look that
+    /// settles most cases: nothing has changed for the other threads if t's future has not. `others` is what
+    /// they may still touch.
+    #[inline]
+    fn is_plainly_normal(&self, base: &Work, work: &Work, t: usize, others: Access) -> bool {
+        let lock = lock_slot(self.threads());
+        let node = self.node(work, t);
+        !self.has_buffers()
+            && work.vals[lock] == 0
+            && base.vals[lock] == 0
+            && node.future == self.node(base, t).future
+            && (!node.may_hurry || others.conflicts(self.next_step(work, t)))
+    }
+
+    /// Sets registers that no longer matter to the value that stands for that, where threads have moved.
     #[inline]
     fn bury(&self, work: &mut Work) {
-        for t in 0..self.threads() {
+        for &t in &work.moved {
             let node = &self.code.threads[t].nodes[work.vals[t] as usize];
             for &(slot, value) in &node.dead {
                 work.vals[slot as usize] = value;
@@ -457,7 +483,7 @@ impl ProgramMachine {
         }
     }
 
-    fn is_goal(&self, work: &Work) -> bool {
+    fn reaches_goal(&self, work: &Work) -> bool {
         let trapped = |(t, thread): (usize, &CThread)| work.vals[t] == thread.trap as Value;
         if self.code.threads.iter().enumerate().any(trapped) {
             return true;
@@ -482,7 +508,8 @@ impl ProgramMachine {
     /// Can no goal state follow any more, whatever happens?
     #[inline]
     fn is_hopeless(&self, work: &Work) -> bool {
-        let lost = (0..self.threads()).any(|t| self.node(work, t).lost);
+        // Where nobody has lost anything since there was hope, there still is.
+        let lost = work.moved.iter().any(|&t| self.node(work, t).lost);
         lost && self.reductions.prune && self.has_no_hope(work)
     }
 
@@ -523,6 +550,7 @@ impl ProgramMachine {
         base: &Work,
         work: &mut Work,
         t: usize,
+        others: &mut Others,
         mut done: impl FnMut(&mut Work, &R) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         for edge in &self.node(base, t).edges {
@@ -531,7 +559,7 @@ impl ProgramMachine {
                 _ => (0, 0, false),
             };
             for choice in lo..=hi {
-                work.copy(base);
+                work.copy(base, t);
                 if self.take(work, t, edge, choice) == Taken::No {
                     continue;
                 }
@@ -541,16 +569,18 @@ impl ProgramMachine {
                 if self.is_idle_end(base, work, t, &edge.op) {
                     continue;
                 }
-                self.normalise(work, &mut record);
+                if !self.is_plainly_normal(base, work, t, others.of_base[t]) {
+                    self.normalise(work, &mut others.of_work, &mut record);
+                }
                 done(work, &record)?;
             }
         }
         if self.has_pending(base, t) {
-            work.copy(base);
+            work.copy(base, t);
             if self.flush(work, t) == Taken::Yes {
                 let mut record = R::default();
                 record.push(t, Act::Flush);
-                self.normalise(work, &mut record);
+                self.normalise(work, &mut others.of_work, &mut record);
                 done(work, &record)?;
             }
         }
@@ -560,12 +590,13 @@ impl ProgramMachine {
     /// The normal form of the initial state.
     fn beginning<R: Record>(&self) -> (Work, R) {
         let buffers = if self.has_buffers() { vec![Vec::new(); self.threads()] } else { Vec::new() };
-        let mut work = Work { vals: self.code.initial.clone(), buffers, hurried: 0 };
+        let moved = (0..self.threads()).collect();
+        let mut work = Work { vals: self.code.initial.clone(), buffers, moved };
         let mut record = R::default();
         for t in 0..self.threads() {
             self.run(&mut work, t, &mut record);
         }
-        self.normalise(&mut work, &mut record);
+        self.normalise(&mut work, &mut Vec::new(), &mut record);
         (work, record)
     }
 }
@@ -581,16 +612,19 @@ enum Hurry {
 const BUFFER_LENGTH: Interval = Interval { lo: 0, hi: 0xffff };
 
 impl Work {
-    fn copy(&mut self, other: &Work) {
+    /// Becomes `other` as thread `t` begins to move.
+    #[inline]
+    fn copy(&mut self, other: &Work, t: usize) {
         self.vals.clone_from(&other.vals);
         self.buffers.clone_from(&other.buffers);
-        self.hurried = other.hurried;
+        self.moved.clear();
+        self.moved.push(t);
     }
 
-    fn mark_hurried(&mut self, t: usize) {
-        if t < Sleep::BITS as usize {
-            self.hurried |= 1 << t;
-        }
+    /// The threads that moved after the first.
+    fn hurried(&self) -> Sleep {
+        let bit = |&t: &usize| if t < Sleep::BITS as usize { 1 << t } else { 0 };
+        self.moved[1..].iter().map(bit).fold(0, |all, bit| all | bit)
     }
 }
 
@@ -613,9 +647,14 @@ impl Machine for ProgramMachine {
         Scratch::default()
     }
 
-    fn initial(&self, scratch: &mut Scratch, sink: &mut impl Sink) -> ControlFlow<()> {
+    fn initial(&self, scratch: &mut Scratch, sink: &mut impl Sink) {
         let (mut work, ()) = self.beginning();
-        self.hand_over(&mut work, &mut scratch.packed, 0, sink)
+        self.hand_over(&mut work, &mut scratch.packed, 0, sink);
+    }
+
+    fn is_goal(&self, scratch: &mut Scratch, state: &[u64]) -> bool {
+        self.unpack(state, &mut scratch.base);
+        self.reaches_goal(&scratch.base)
     }
 
     fn expand(
@@ -625,9 +664,10 @@ impl Machine for ProgramMachine {
         wanted: Wanted,
         sleep: Sleep,
         sink: &mut impl Sink,
-    ) -> ControlFlow<()> {
-        let Scratch { base, work, packed, next } = scratch;
+    ) {
+        let Scratch { base, work, packed, next, others } = scratch;
         self.unpack(state, base);
+        self.others_futures(base, &mut others.of_base);
         next.clear();
         next.extend((0..self.threads()).map(|t| self.next(base, t)));
         // Threads whose steps from here are, or have been, taken care of elsewhere.
@@ -639,22 +679,24 @@ impl Machine for ProgramMachine {
             }
             let inherited = if self.reductions.sleep { independent(settled, next, t) } else { 0 };
             let mut any = false;
-            self.successors::<()>(base, work, t, |work, ()| {
+            let _ = self.successors::<()>(base, work, t, others, |work, ()| {
                 any = true;
-                let sleep = inherited & !work.hurried;
-                self.hand_over(work, packed, sleep, sink)
-            })?;
+                let sleep = inherited & !work.hurried();
+                self.hand_over(work, packed, sleep, sink);
+                ControlFlow::Continue(())
+            });
             if any && t < Sleep::BITS as usize && self.reductions.sleep {
                 settled |= 1 << t;
             }
         }
-        ControlFlow::Continue(())
     }
 
     fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action> {
         let Some(words) = from else { return self.beginning().1 };
         let (mut base, mut work, mut packed) = (Work::default(), Work::default(), Vec::new());
+        let mut others = Others::default();
         self.unpack(words, &mut base);
+        self.others_futures(&base, &mut others.of_base);
         let mut found = None;
         let mut look = |work: &mut Work, record: &Vec<Action>| {
             self.bury(work);
@@ -666,7 +708,7 @@ impl Machine for ProgramMachine {
             ControlFlow::Break(())
         };
         for t in 0..self.threads() {
-            if self.successors(&base, &mut work, t, &mut look).is_break() {
+            if self.successors(&base, &mut work, t, &mut others, &mut look).is_break() {
                 break;
             }
         }
@@ -676,15 +718,9 @@ impl Machine for ProgramMachine {
 
 impl ProgramMachine {
     #[inline]
-    fn hand_over(
-        &self,
-        work: &mut Work,
-        packed: &mut Vec<u64>,
-        sleep: Sleep,
-        sink: &mut impl Sink,
-    ) -> ControlFlow<()> {
+    fn hand_over(&self, work: &mut Work, packed: &mut Vec<u64>, sleep: Sleep, sink: &mut impl Sink) {
         if self.is_hopeless(work) {
-            return ControlFlow::Continue(());
+            return;
         }
         let long = work.buffers.iter().any(|b| b.len() as Value > BUFFER_LENGTH.hi);
         if !long {
@@ -693,9 +729,9 @@ impl ProgramMachine {
         }
         if long || packed.len() > MAX_WORDS {
             self.too_large.store(true, Ordering::Relaxed);
-            return ControlFlow::Continue(());
+            return;
         }
-        sink.state(packed, sleep, || self.is_goal(work))
+        sink.state(packed, sleep);
     }
 }
 

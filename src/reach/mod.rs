@@ -16,7 +16,6 @@ pub use explore::{Found, Order, explore};
 pub use machine::{Memory, ProgramMachine};
 
 use crate::verdict::Action;
-use std::ops::ControlFlow;
 
 /// Which reductions are on; all of them, by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +67,7 @@ pub trait Machine: Sync {
 
     fn scratch(&self) -> Self::Scratch;
 
-    fn initial(&self, scratch: &mut Self::Scratch, sink: &mut impl Sink) -> ControlFlow<()>;
+    fn initial(&self, scratch: &mut Self::Scratch, sink: &mut impl Sink);
 
     /// Hands every successor by a wanted thread to the sink. Threads in `sleep` are not taken, and pass their
     /// sleep on to successors by independent steps.
@@ -79,7 +78,9 @@ pub trait Machine: Sync {
         wanted: Wanted,
         sleep: Sleep,
         sink: &mut impl Sink,
-    ) -> ControlFlow<()>;
+    );
+
+    fn is_goal(&self, scratch: &mut Self::Scratch, state: &[u64]) -> bool;
 
     /// The decisions that lead from one state (or from the start) to the other, which is among its successors.
     fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action>;
@@ -87,6 +88,5 @@ pub trait Machine: Sync {
 
 /// Who takes the states that a machine finds.
 pub trait Sink {
-    /// `goal` tells whether it is a goal state; asked only if the state is new. A break ends the expansion.
-    fn state(&mut self, words: &[u64], sleep: Sleep, goal: impl FnOnce() -> bool) -> ControlFlow<()>;
+    fn state(&mut self, words: &[u64], sleep: Sleep);
 }

@@ -46,8 +46,6 @@ pub enum Inserted {
     /// Seen before; these threads were asleep there and no longer are.
     Woken(Offset, u16),
     Old,
-    /// The table has to grow before anything more is inserted.
-    Full,
     /// No room is left that an offset could name.
     Exhausted,
 }
@@ -62,12 +60,11 @@ pub struct Seen {
     hasher: FixedState,
 }
 
-/// A worker's own corner: where it writes next, and how much it may still insert before it must look up.
+/// A worker's own corner: where it writes next, and how many states it has added since it last said so.
 #[derive(Default)]
 pub struct Corner {
     next: usize,
     end: usize,
-    budget: usize,
     inserted: u64,
 }
 
@@ -104,22 +101,25 @@ impl Seen {
         self.table.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Begins a batch: publishes what the corner inserted, and says whether the table should grow first.
-    pub fn settle(&self, corner: &mut Corner, workers: usize) -> bool {
+    /// Publishes what the corner inserted, and says whether the table should grow before `wanted` more.
+    pub fn settle(&self, corner: &mut Corner, wanted: usize) -> bool {
         let states = self.states.fetch_add(corner.inserted, Ordering::Relaxed) + corner.inserted;
         corner.inserted = 0;
         let capacity = self.lock().len();
-        corner.budget = capacity / (8 * workers) + 1;
-        states as usize > capacity / 2 && capacity < MAX_CAPACITY
+        states as usize + wanted > capacity / 2 && capacity < MAX_CAPACITY
     }
 
-    /// Makes room. All other workers have let go of the table, or wait.
-    pub fn grow(&self) {
+    /// Makes room for so many more states. All other workers have let go of the table, or wait.
+    pub fn grow(&self, wanted: usize) {
         let mut table = self.table.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if self.states() as usize <= table.len() / 2 {
+        let mut capacity = table.len();
+        while self.states() as usize + wanted > capacity / 2 && capacity < MAX_CAPACITY {
+            capacity = grown(capacity);
+        }
+        if capacity == table.len() {
             return;
         }
-        let larger: Table = zeroed_slice_box(grown(table.len()));
+        let larger: Table = zeroed_slice_box(capacity);
         for slot in table.iter().map(|s| s.load(Ordering::Relaxed)).filter(|&s| s != 0) {
             let mut i = place(slot, larger.len());
             while larger[i].load(Ordering::Relaxed) != 0 {
@@ -130,20 +130,40 @@ impl Seen {
         *table = larger;
     }
 
-    /// Adds the state, or finds it. `sleep` is met with the sleep set of a state found.
+    /// Where to look for a state; pass it on to `touch` and `insert`.
+    #[inline]
+    pub fn tag(&self, words: &[u64]) -> u64 {
+        self.hash(words) & !OFFSET_MASK
+    }
+
+    /// Brings what `insert` will look at closer. Touching many states in a row and inserting them afterwards
+    /// lets the processor wait for all of them at once.
+    #[inline]
+    pub fn touch(&self, table: &[AtomicU64], tag: u64) -> u64 {
+        table[place(tag, table.len())].load(Ordering::Acquire)
+    }
+
+    /// The second half of touching: the record in the slot, if it may be the state's.
+    #[inline]
+    pub fn touch_record(&self, slot: u64, tag: u64) -> u64 {
+        if slot == 0 || slot & !OFFSET_MASK != tag {
+            return 0;
+        }
+        self.record(Offset((slot & OFFSET_MASK) - 1))[0].load(Ordering::Relaxed)
+    }
+
+    /// Adds the state, or finds it. `sleep` is met with the sleep set of a state found. There must be room:
+    /// see `settle`.
     #[inline]
     pub fn insert(
         &self,
         table: &[AtomicU64],
         corner: &mut Corner,
         words: &[u64],
+        tag: u64,
         parent: Option<Offset>,
         sleep: u16,
     ) -> Inserted {
-        if corner.budget == 0 {
-            return Inserted::Full;
-        }
-        let tag = self.hash(words) & !OFFSET_MASK;
         let mut i = place(tag, table.len());
         let mut written = None;
         loop {
@@ -159,7 +179,6 @@ impl Seen {
                 let claim = tag | (offset.0 + 1);
                 if table[i].compare_exchange(0, claim, Ordering::Release, Ordering::Relaxed).is_ok() {
                     corner.next += 1 + words.len();
-                    corner.budget -= 1;
                     corner.inserted += 1;
                     return Inserted::New(offset);
                 }
@@ -294,15 +313,10 @@ mod tests {
         parent: Option<Offset>,
         sleep: u16,
     ) -> Inserted {
-        loop {
-            let done = seen.insert(&seen.lock(), corner, words, parent, sleep);
-            if done != Inserted::Full {
-                return done;
-            }
-            if seen.settle(corner, 1) {
-                seen.grow();
-            }
+        if seen.settle(corner, 16) {
+            seen.grow(16);
         }
+        seen.insert(&seen.lock(), corner, words, seen.tag(words), parent, sleep)
     }
 
     #[test]
@@ -324,7 +338,7 @@ mod tests {
             assert_eq!(words, state(i));
             assert_eq!(seen.parent(offsets[i as usize]), offsets[..i as usize].last().copied());
         }
-        seen.settle(&mut corner, 1);
+        seen.settle(&mut corner, 0);
         assert_eq!(seen.states(), 100_000);
     }
 
@@ -354,7 +368,7 @@ mod tests {
                 let mut corner = Corner::default();
                 let all = (0..200_000u64).map(|i| insert(&seen, &mut corner, &[i / 2], None, 0));
                 let new = all.filter(|done| matches!(done, Inserted::New(_))).count() as u64;
-                seen.settle(&mut corner, 2);
+                seen.settle(&mut corner, 0);
                 new
             };
             let handles = [scope.spawn(worker), scope.spawn(worker)];

@@ -235,7 +235,7 @@ fn property(kind: PropertyKind, facts: &[(Fact, bool)], threads: &[ThreadParts])
 }
 
 /// Random programs with one or two properties.
-pub fn program(shape: Shape) -> impl Strategy<Value = Program> {
+pub fn program(shape: Shape) -> impl Strategy<Value = Shown> {
     let lines = prop::collection::vec(line(), shape.lines.0..=shape.lines.1);
     let threads = prop::collection::vec(lines, shape.threads.0..=shape.threads.1);
     let kind = prop_oneof![
@@ -256,6 +256,16 @@ pub fn program(shape: Shape) -> impl Strategy<Value = Program> {
             init: vec![if i == 0 { init } else { 0 }],
         };
         let memory = ["x", "y", "z"].into_iter().enumerate().map(cell).collect();
-        Program::new(ProgramParts { memory, threads, properties }).expect("the generator keeps the rules")
+        let parts = ProgramParts { memory, threads, properties };
+        Shown(Program::new(parts).expect("the generator keeps the rules"))
     })
+}
+
+/// A program as a test failure should show it.
+pub struct Shown(pub Program);
+
+impl std::fmt::Debug for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "\n{}", overtake::front::tso::write(&self.0))
+    }
 }
