@@ -199,6 +199,9 @@ struct ConvertArgs {
     /// The format to write
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: convert::Target,
+    /// One step per instruction, even where nobody can see the difference (only with --to promela)
+    #[arg(long)]
+    literal: bool,
     /// Writes to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
