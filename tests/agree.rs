@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{Naive, Shape, cases, naive, program};
+use common::{Naive, Shape, cases, naive, pointed_program, program};
 use overtake::engine::{self, Options};
 use overtake::model::Program;
 use overtake::reach::{Order, Reductions};
@@ -70,8 +70,20 @@ fn compare(program: &Program, model: Model, buffer: Option<usize>) -> Result<(),
     Ok(())
 }
 
-const SMALL: Shape = Shape { threads: (2, 3), lines: (2, 5), loops: true };
-const STRAIGHT: Shape = Shape { threads: (2, 3), lines: (2, 5), loops: false };
+/// The goal was true at the end of a run, so every way to look for it must find it.
+fn find(program: &Program, model: Model) -> Result<(), TestCaseError> {
+    for reductions in reductions() {
+        let options = Options { model, reductions, workers: 1, ..Options::default() };
+        let answer = ask(program, &options);
+        let found = matches!(answer, Answer::Violated(_) | Answer::Unknown(Limit::States(_)));
+        prop_assert!(found, "{reductions:?}: the explorer says {answer:?}");
+    }
+    Ok(())
+}
+
+const SMALL: Shape = Shape { threads: (2, 3), lines: (2, 5), loops: true, dense: false };
+const STRAIGHT: Shape = Shape { threads: (2, 3), lines: (2, 5), loops: false, dense: false };
+const DENSE: Shape = Shape { threads: (2, 3), lines: (1, 4), loops: false, dense: true };
 
 /// Programs that some version of the explorer, or a wrong idea for one, got wrong.
 const LESSONS: &[(&str, &str)] = &[
@@ -120,6 +132,25 @@ proptest! {
     #[test]
     fn sc_answers_agree(program in program(SMALL)) {
         compare(&program.0, Model::Sc, None)?;
+    }
+
+    #[test]
+    fn what_a_run_shows_is_found_under_sc(program in pointed_program(SMALL, Model::Sc)) {
+        find(&program.0, Model::Sc)?;
+    }
+
+    #[test]
+    fn what_a_run_of_a_dense_program_shows_is_found(
+        sc in pointed_program(DENSE, Model::Sc),
+        tso in pointed_program(DENSE, Model::Tso),
+    ) {
+        find(&sc.0, Model::Sc)?;
+        find(&tso.0, Model::Tso)?;
+    }
+
+    #[test]
+    fn what_a_run_shows_is_found_under_tso(program in pointed_program(STRAIGHT, Model::Tso)) {
+        find(&program.0, Model::Tso)?;
     }
 
     #[test]

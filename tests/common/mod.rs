@@ -5,7 +5,7 @@
 use overtake::model::program::{ProgramParts, ThreadParts};
 use overtake::model::*;
 use overtake::sem::{State, sc, tso};
-use overtake::verdict::{Goal, Model};
+use overtake::verdict::{Goal, Kind, Model};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 
@@ -62,6 +62,8 @@ pub struct Shape {
     pub threads: (usize, usize),
     pub lines: (usize, usize),
     pub loops: bool,
+    /// Mostly stores, loads and assignments on few cells: little variety, many meetings.
+    pub dense: bool,
 }
 
 const CELLS: i64 = 3;
@@ -111,16 +113,34 @@ fn instr() -> impl Strategy<Value = Instr> {
         (value(), value()).prop_map(|(old, new)| RmwOp::Cas { old, new }),
     ];
     prop_oneof![
-        24 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr }),
-        24 => (address(), value()).prop_map(|(addr, value)| Instr::Store { addr, value }),
+        20 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr }),
+        20 => (address(), value()).prop_map(|(addr, value)| Instr::Store { addr, value }),
         4 => Just(Instr::Fence),
-        6 => (register(), value()).prop_map(|(dst, value)| Instr::Assign { dst, value }),
+        16 => (register(), value()).prop_map(|(dst, value)| Instr::Assign { dst, value }),
         3 => (register(), 0i64..2, 0i64..2).prop_map(|(dst, lo, more)| Instr::Any { dst, lo, hi: lo + more }),
         5 => condition().prop_map(Instr::Assume),
         1 => condition().prop_map(Instr::Assert),
         6 => (register(), address(), rmw).prop_map(|(dst, addr, op)| Instr::Rmw { dst, addr, op }),
         1 => Just(Instr::Nop),
         1 => quotient,
+    ]
+}
+
+fn dense_instr() -> impl Strategy<Value = Instr> {
+    let address = || (0i64..2).prop_map(Expr::Const);
+    let value = || (0i64..3).prop_map(Expr::Const);
+    prop_oneof![
+        8 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr }),
+        8 => (address(), value()).prop_map(|(addr, value)| Instr::Store { addr, value }),
+        6 => (register(), value()).prop_map(|(dst, value)| Instr::Assign { dst, value }),
+        1 => Just(Instr::Fence),
+        1 => (register(), address(), value()).prop_map(|(dst, addr, v)| Instr::Rmw {
+            dst,
+            addr,
+            op: RmwOp::Swap(v)
+        }),
+        1 => (register(), 0i64..2).prop_map(|(dst, lo)| Instr::Any { dst, lo, hi: lo + 1 }),
+        2 => condition().prop_map(Instr::Assume),
     ]
 }
 
@@ -135,7 +155,8 @@ enum Line {
     Block(Vec<Instr>),
 }
 
-fn line() -> impl Strategy<Value = Line> {
+fn line(dense: bool) -> impl Strategy<Value = Line> {
+    let instr = move || if dense { dense_instr().boxed() } else { instr().boxed() };
     prop_oneof![
         14 => instr().prop_map(Line::One),
         4 => (condition(), any::<usize>()).prop_map(|(c, l)| Line::If(c, l)),
@@ -236,7 +257,7 @@ fn property(kind: PropertyKind, facts: &[(Fact, bool)], threads: &[ThreadParts])
 
 /// Random programs with one or two properties.
 pub fn program(shape: Shape) -> impl Strategy<Value = Shown> {
-    let lines = prop::collection::vec(line(), shape.lines.0..=shape.lines.1);
+    let lines = prop::collection::vec(line(shape.dense), shape.lines.0..=shape.lines.1);
     let threads = prop::collection::vec(lines, shape.threads.0..=shape.threads.1);
     let kind = prop_oneof![
         4 => Just(PropertyKind::Forbid),
@@ -257,6 +278,53 @@ pub fn program(shape: Shape) -> impl Strategy<Value = Shown> {
         };
         let memory = ["x", "y", "z"].into_iter().enumerate().map(cell).collect();
         let parts = ProgramParts { memory, threads, properties };
+        Shown(Program::new(parts).expect("the generator keeps the rules"))
+    })
+}
+
+/// Where a random walk on the plain machine ends. Under TSO the buffers drain at the end, as far as they can.
+fn walk(program: &Program, model: Model, choices: &[usize]) -> State {
+    let mut state = State::initial(program);
+    let steps = |state: &State| match model {
+        Model::Sc => sc::steps(program, state),
+        Model::Tso => tso::steps(program, state, tso::Bound::Unbounded).0,
+    };
+    for choice in choices {
+        let mut possible = steps(&state);
+        possible.retain(|s| s.event.trap.is_none());
+        if !possible.is_empty() {
+            state = possible.swap_remove(choice % possible.len()).state;
+        }
+    }
+    while let Some(flush) = steps(&state).into_iter().find(|s| s.event.kind == Kind::Flush) {
+        state = flush.state;
+    }
+    state
+}
+
+/// Random programs that forbid part of what is true at the end of one of their own runs: a goal that can be
+/// reached, and perhaps only just.
+pub fn pointed_program(shape: Shape, model: Model) -> impl Strategy<Value = Shown> {
+    let choices = prop::collection::vec(any::<usize>(), 1..14);
+    let masks = (any::<u32>(), any::<u32>());
+    (program(shape), choices, masks).prop_map(move |(Shown(program), choices, (often, seldom))| {
+        let state = walk(&program, model, &choices);
+        let equals = |a: Atom, v: i64| Expr::binary(BinOp::Eq, Expr::Atom(a), Expr::Const(v));
+        // A goal that names a location makes every reduction careful there, so few of them do.
+        let at = |t: ThreadId| Expr::Atom(Atom::At(t, vec![state.at[t.index()]]));
+        let places = program.thread_ids().filter(|t| often & seldom & 1 << (16 + t.0) != 0);
+        let places: Vec<Pred> = places.map(at).collect();
+        let mut facts = Vec::new();
+        for t in program.thread_ids() {
+            let registers = state.registers[t.index()].iter().enumerate();
+            facts.extend(registers.map(|(r, &v)| equals(Atom::Reg(t, Reg(r as u16)), v)));
+        }
+        facts.extend(state.memory.iter().enumerate().map(|(a, &v)| equals(Atom::Mem(Addr(a as u32)), v)));
+        let chosen = facts.into_iter().enumerate().filter(|(i, _)| often >> i & 1 != 0).map(|(_, f)| f);
+        let pred =
+            chosen.chain(places).reduce(|a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1));
+        let mut parts = program.to_parts();
+        parts.properties = vec![Property { kind: PropertyKind::Forbid, pred, line: 0 }];
         Shown(Program::new(parts).expect("the generator keeps the rules"))
     })
 }
