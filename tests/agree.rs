@@ -73,6 +73,47 @@ fn compare(program: &Program, model: Model, buffer: Option<usize>) -> Result<(),
 const SMALL: Shape = Shape { threads: (2, 3), lines: (2, 5), loops: true };
 const STRAIGHT: Shape = Shape { threads: (2, 3), lines: (2, 5), loops: false };
 
+/// Programs that some version of the explorer, or a wrong idea for one, got wrong.
+const LESSONS: &[(&str, &str)] = &[
+    (
+        "others may act between a store and a local step that the goal sees",
+        "shared x
+         thread p; store [x], 1; r = 5; end
+         thread q
+             load a, [x]; assume a == 1
+         L:  nop
+         end
+         forbid p.r == 0 && q@L",
+    ),
+    (
+        "a goal inside a block counts with the others' buffers as they are",
+        "shared x, y
+         thread p; lock; r = any(1..=2); unlock; xchg r, [x], 0; end
+         thread q
+             store [y], 2
+         L:  load a, [x]
+         end
+         forbid q@L && p.r == 1 && [y] != 2",
+    ),
+    (
+        "the goal may hold before the first step",
+        "shared x
+         thread p; r = 1; load s, [x]; end
+         thread q; load r, [x]; end
+         forbid p.r == 0",
+    ),
+];
+
+#[test]
+fn lessons_stay_learned() {
+    for (lesson, source) in LESSONS {
+        let program = overtake::front::tso::read(source, &[]).expect(lesson).program;
+        for (model, buffer) in [(Model::Sc, None), (Model::Tso, None), (Model::Tso, Some(2))] {
+            compare(&program, model, buffer).unwrap_or_else(|e| panic!("{lesson}: {e}"));
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(cases(400))]
 

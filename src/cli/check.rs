@@ -65,12 +65,15 @@ fn check(
 ) -> Exit {
     let Some(program) = input::read(file, &args.input, terminal) else { return Exit::BadInput };
     if program.properties().is_empty() && !program.has_asserts() {
-        terminal.error(&format!(
-            "{}: there is nothing to check: the program has no property (forbid, exists, never, forall) and no \
-             assert",
+        let none = "the program has no property (forbid, exists, never, forall) and no assert";
+        if !program.may_go_wrong() {
+            terminal.error(&format!("{}: there is nothing to check: {none}", file.display()));
+            return Exit::BadInput;
+        }
+        terminal.warning(&format!(
+            "{}: {none}; only divisions by zero and accesses outside memory are looked for",
             file.display()
         ));
-        return Exit::BadInput;
     }
     let limits = interrupt.watch(limits_of(args));
     let result = {

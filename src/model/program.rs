@@ -184,6 +184,15 @@ impl Program {
         self.threads.iter().any(|t| t.edges().any(|(_, e)| matches!(e.instr, Instr::Assert(_))))
     }
 
+    /// Does some instruction divide by, or address memory by, a value that only a run can tell?
+    pub fn may_go_wrong(&self) -> bool {
+        let fixed = |e: &RegExpr| e.constant().is_some_and(|a| self.cell(a).is_some());
+        let risky = |instr: &Instr| {
+            instr.exprs().iter().any(|e| e.may_divide_by_zero()) || instr.address().is_some_and(|e| !fixed(e))
+        };
+        self.threads.iter().any(|t| t.edges().any(|(_, e)| risky(&e.instr)))
+    }
+
     pub fn has_locks(&self) -> bool {
         self.threads.iter().any(|t| t.edges().any(|(_, e)| matches!(e.instr, Instr::Lock)))
     }

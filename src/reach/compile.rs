@@ -293,8 +293,7 @@ impl<'a> Compiler<'a> {
             let local = edges.iter().all(|(_, e)| self.is_local(t, e));
             stop[loc.index()] = edges.is_empty() || !local || !deterministic(&edges);
         }
-        // After a visible step, so that no goal state is passed by. Before it, the goal says what it said when
-        // the local steps began.
+        // After a visible step, so that no goal state is passed by.
         for (_, edge) in thread.edges().filter(|(_, e)| self.is_visible(t, e)) {
             stop[edge.to.index()] = true;
         }
@@ -304,11 +303,34 @@ impl<'a> Compiler<'a> {
         // What the goal says at the very beginning counts as well.
         let watched = !self.watched_locs[t.index()].is_empty() || !self.watched.always[t.index()].is_empty();
         stop[thread.initial().index()] |= watched;
+        self.stop_between_effects(t, &mut stop);
         let closes = retreating(thread, |l| stop[l.index()]);
         for (_, edge) in thread.edges().filter(|(id, _)| closes[id.index()]) {
             stop[edge.to.index()] = true;
         }
         stop
+    }
+
+    /// Stops before a visible local step if something that others can see came before it in the same run of
+    /// local steps: the others may act between the two, and the goal hold there. After a load no such stop is
+    /// needed: whatever the others do then, they can do before the load, and the goal says the same.
+    fn stop_between_effects(&self, t: ThreadId, stop: &mut [bool]) {
+        let thread = self.program.thread(t);
+        let has_effect = |i: &Instr| i.writes_memory() || matches!(i, Instr::Lock | Instr::Unlock);
+        let mut todo: Vec<Loc> =
+            thread.edges().filter(|(_, e)| has_effect(&e.instr)).map(|(_, e)| e.to).collect();
+        let mut seen = vec![false; stop.len()];
+        while let Some(loc) = todo.pop() {
+            if stop[loc.index()] || std::mem::replace(&mut seen[loc.index()], true) {
+                continue;
+            }
+            let edges = thread.edges_from(loc);
+            if edges.iter().any(|(_, e)| self.is_visible(t, e)) {
+                stop[loc.index()] = true;
+            } else {
+                todo.extend(edges.iter().map(|(_, e)| e.to));
+            }
+        }
     }
 
     /// Per slot the values it may hold in a stored state; `None` for registers that nobody will read again.

@@ -21,6 +21,8 @@ const BATCH: usize = 32;
 const DEPTH_FIRST_BATCH: usize = 2;
 /// With more successors than this, the batch ends early.
 const MANY: usize = 1024;
+/// Searches of no more states than this are left to one worker.
+const SMALL: u64 = 4096;
 /// What the process uses apart from states and frontier.
 const BASE_BYTES: u64 = 6 << 20;
 
@@ -59,14 +61,15 @@ pub fn explore<M: Machine>(machine: &M, limits: &Limits, order: Order, workers: 
         transitions: AtomicU64::new(0),
         waiting: AtomicU64::new(0),
     };
-    let begin = search.begin();
-    if search.workers == 1 {
-        match order {
-            Order::BreadthFirst => search.work(VecDeque::from(begin)),
-            Order::DepthFirst => search.work(begin),
-        }
-    } else {
-        search.work_together(begin, order);
+    // Most searches are small: one worker ends them sooner than several could begin.
+    let alone = if search.workers == 1 { u64::MAX } else { SMALL };
+    let mut desk = Desk::new(machine);
+    let left = match order {
+        Order::BreadthFirst => Vec::from(search.begin(&mut desk, VecDeque::new(), alone)),
+        Order::DepthFirst => search.begin(&mut desk, Vec::new(), alone),
+    };
+    if !left.is_empty() && !search.stop.load(Ordering::Relaxed) {
+        search.work_together(left, order);
     }
     search.found()
 }
@@ -206,13 +209,12 @@ struct Search<'a, M: Machine> {
 }
 
 impl<M: Machine> Search<'_, M> {
-    /// Stores the initial state.
-    fn begin(&self) -> Vec<Task> {
-        let (mut tasks, mut desk) = (Vec::new(), Desk::new(self.machine));
+    /// Explores from the initial state until so many states are stored; the tasks that are left then.
+    fn begin<F: Frontier>(&self, desk: &mut Desk<M>, mut frontier: F, most: u64) -> F {
         self.machine.initial(&mut desk.scratch, &mut desk.found);
-        self.look_up(&mut desk, &mut tasks);
-        self.seen.settle(&mut desk.corner, 0);
-        tasks
+        self.look_up(desk, &mut frontier);
+        self.work(desk, &mut frontier, most);
+        frontier
     }
 
     fn work_together(&self, begin: Vec<Task>, order: Order) {
@@ -222,33 +224,35 @@ impl<M: Machine> Search<'_, M> {
         };
         let queues: Vec<Worker<Task>> = (0..self.workers).map(|_| new()).collect();
         let others: Vec<Stealer<Task>> = queues.iter().map(Worker::stealer).collect();
-        begin.into_iter().for_each(|task| queues[0].push(task));
+        for (i, task) in begin.into_iter().enumerate() {
+            queues[i % self.workers].push(task);
+        }
         let idle = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for own in queues {
-                let frontier = Stealing { own, others: &others, idle: &idle, stop: &self.stop };
+                let mut frontier = Stealing { own, others: &others, idle: &idle, stop: &self.stop };
                 scope.spawn(move || {
                     let _last_will = StopOnPanic(&self.stop);
-                    self.work(frontier);
+                    self.work(&mut Desk::new(self.machine), &mut frontier, u64::MAX);
                 });
             }
         });
     }
 
-    /// One worker's life.
-    fn work(&self, mut frontier: impl Frontier) {
-        let mut desk = Desk::new(self.machine);
+    /// One worker's life, until so many states are stored.
+    fn work(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier, most: u64) {
         let mut counted = 0u64;
-        while !self.stop.load(Ordering::Relaxed) {
+        while !self.stop.load(Ordering::Relaxed) && self.seen.states() <= most {
             let now = frontier.len() as u64;
             self.waiting.fetch_add(now.wrapping_sub(counted), Ordering::Relaxed);
             counted = now;
-            let any = self.expand(&mut desk, &mut frontier);
-            self.look_up(&mut desk, &mut frontier);
+            let any = self.expand(desk, frontier);
+            self.look_up(desk, frontier);
             if !any || self.limit_hit() {
                 break;
             }
         }
+        self.waiting.fetch_sub(counted, Ordering::Relaxed);
         self.seen.settle(&mut desk.corner, 0);
     }
 

@@ -34,7 +34,7 @@ pub fn explanation(program: &Program, outcome: &Outcome, style: text::Style) -> 
                 text::trace(program, trace, style)
             )
         }
-        Answer::Safe(_) => format!("Under {model}, {}: {states} of them are stored.\n", reason(outcome)),
+        Answer::Safe(_) => format!("Under {model}, {} ({states} stored).\n", reason(outcome)),
         Answer::Unknown(_) => {
             format!(
                 "Under {model}, {}; {states} states were visited, none of them forbidden.\n",

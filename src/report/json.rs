@@ -71,6 +71,7 @@ pub fn outcome(
         "states": stats.states,
         "transitions": stats.transitions,
         "bytes_per_state": stats.bytes_per_state,
+        "state_words": stats.words,
         "workers": stats.workers,
         "longest_buffer": stats.longest_buffer,
         "time_ms": stats.time.as_secs_f64() * 1000.0,

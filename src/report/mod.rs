@@ -18,7 +18,9 @@ use std::time::Duration;
 pub fn reason(outcome: &Outcome) -> String {
     match &outcome.answer {
         Answer::Violated(_) => "goal reached and replayed".to_string(),
-        Answer::Safe(Proof::Exhausted) => "every state was visited".to_string(),
+        Answer::Safe(Proof::Exhausted) => {
+            "no forbidden state is reachable: every state that could lead to one was visited".to_string()
+        }
         Answer::Unknown(limit) => limit_reached(limit),
     }
 }
