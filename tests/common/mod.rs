@@ -190,7 +190,10 @@ fn instr(shape: Shape) -> impl Strategy<Value = Instr> {
         value().prop_map(RmwOp::Add),
         (value(), value()).prop_map(|(old, new)| RmwOp::Cas { old, new }),
     ];
-    let loose = if shape.taste == Taste::Wild { 2 } else { 0 };
+    let loose = match shape.taste {
+        Taste::Tame => &[Instr::Nop][..],
+        Taste::Wild => &[Instr::Nop, Instr::Lock, Instr::Lock, Instr::Unlock, Instr::Unlock],
+    };
     prop_oneof![
         24 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr }),
         24 => (address(), value()).prop_map(|(addr, value)| Instr::Store { addr, value }),
@@ -200,10 +203,8 @@ fn instr(shape: Shape) -> impl Strategy<Value = Instr> {
         5 => condition(shape).prop_map(Instr::Assume),
         1 => condition(shape).prop_map(Instr::Assert),
         6 => (register(), address(), rmw).prop_map(|(dst, addr, op)| Instr::Rmw { dst, addr, op }),
-        1 => Just(Instr::Nop),
+        loose.len() as u32 => prop::sample::select(loose),
         1 => quotient,
-        loose => Just(Instr::Lock),
-        loose => Just(Instr::Unlock),
     ]
 }
 
