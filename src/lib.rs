@@ -1,4 +1,68 @@
-//! overtake finds the bugs that x86's store buffers put into concurrent programs.
+//! overtake finds the bugs that x86's store buffers put into concurrent programs, and proves programs free of
+//! them.
+//!
+//! The question is always the same: can this program get into a state that it forbids? Under sequential
+//! consistency ([`Model::Sc`](verdict::Model::Sc)) threads take turns and every store is in memory at once. Under
+//! x86's total store order ([`Model::Tso`](verdict::Model::Tso)) a store waits in its thread's buffer, and later
+//! loads overtake it. The answer is *violated*, with a run that has been replayed on a plain machine; *safe*, which
+//! is a proof for all executions; or *unknown*, with the limit that was reached.
+//!
+//! # Example
+//!
+//! Each of two threads raises its flag and then looks at the other's. Can both find it down?
+//!
+//! ```
+//! use overtake::engine::{self, Options};
+//! use overtake::front::tso;
+//! use overtake::verdict::{Answer, Goal, Kind, Limits, Model};
+//!
+//! let source = "
+//!     shared x, y
+//!     thread p0
+//!         store [x], 1
+//!         load  r, [y]
+//!     end
+//!     thread p1
+//!         store [y], 1
+//!         load  r, [x]
+//!     end
+//!     never p0.r == 0 && p1.r == 0
+//! ";
+//! let program = tso::read(source, &[]).expect("the source is a program").program;
+//! let goal = Goal::of(&program);
+//!
+//! // Not if threads simply take turns.
+//! let sc = Options { model: Model::Sc, ..Options::default() };
+//! let outcome = engine::check(&program, &goal, &sc, &Limits::default())?;
+//! assert!(matches!(outcome.answer, Answer::Safe(_)));
+//!
+//! // But on x86 they can: both loads overtake the store before them.
+//! let outcome = engine::check(&program, &goal, &Options::default(), &Limits::default())?;
+//! match &outcome.answer {
+//!     Answer::Violated(trace) => {
+//!         let loads = trace.events.iter().filter(|e| e.kind == Kind::Load);
+//!         assert!(loads.map(|e| e.value).eq([Some(0), Some(0)]));
+//!     }
+//!     Answer::Safe(_) => panic!("x86 has store buffers"),
+//!     Answer::Unknown(limit) => panic!("the search ended early: {limit:?}"),
+//! }
+//! # Ok::<(), engine::Internal>(())
+//! ```
+//!
+//! # Where things are
+//!
+//! Modules see those below them in this list, and never those above.
+//!
+//! | module | its question |
+//! |---|---|
+//! | [`cli`] | what was typed, and what does it mean? The only place with files and terminals |
+//! | [`report`] | what do people and scripts get to see? Text, JSON, graphs |
+//! | [`engine`] | the one door: a program and a goal go in, an outcome comes out |
+//! | [`reach`] | can the goal be reached? One search, made fast by storing little |
+//! | [`sem`] | what do programs mean? Both memory models as plain definitions, and the replay of runs |
+//! | [`front`] | from text to a program, and back: one file or folder for each format |
+//! | [`verdict`] | the words that all share: goal, limits, trace, outcome |
+//! | [`model`] | what is a program? Threads as graphs over one memory, and analyses of them |
 
 pub mod cli;
 pub mod engine;

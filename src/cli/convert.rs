@@ -2,6 +2,7 @@
 
 use super::terminal::Terminal;
 use super::{ConvertArgs, Exit, input};
+use crate::front::promela::Steps;
 use crate::front::{self, Inexpressible};
 use crate::model::Program;
 use clap::ValueEnum;
@@ -19,16 +20,21 @@ pub enum Target {
 }
 
 pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
+    if args.literal && args.to != Target::Promela {
+        terminal.error("--literal is about the steps of a SPIN model, and goes with --to promela alone");
+        return Exit::BadInput;
+    }
+    let steps = if args.literal { Steps::Literal } else { Steps::Joined };
     let Some(program) = input::read(&args.file, &args.input, terminal) else { return Exit::BadInput };
-    match write(&program, args.to).map_err(|e| format!("{}: {e}", args.file.display())).and_then(|text| {
-        match &args.output {
+    match write(&program, args.to, steps).map_err(|e| format!("{}: {e}", args.file.display())).and_then(
+        |text| match &args.output {
             Some(path) => std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display())),
             None => {
                 terminal.print(&text);
                 Ok(())
             }
-        }
-    }) {
+        },
+    ) {
         Ok(()) => Exit::Good,
         Err(message) => {
             terminal.error(&message);
@@ -37,11 +43,11 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
     }
 }
 
-fn write(program: &Program, target: Target) -> Result<String, Inexpressible> {
+fn write(program: &Program, target: Target, steps: Steps) -> Result<String, Inexpressible> {
     match target {
         Target::Tso => Ok(front::tso::write(program)),
         Target::Ron => Ok(front::ron::write(program)),
         Target::Trencher => front::trencher::write(program),
-        Target::Promela => front::promela::write(program, front::promela::Steps::Joined),
+        Target::Promela => front::promela::write(program, steps),
     }
 }

@@ -116,8 +116,6 @@ struct CheckArgs {
     /// The order of the search
     #[arg(long, value_enum, default_value_t)]
     search: SearchArg,
-    #[command(flatten)]
-    without: Without,
     /// Prints one JSON object per file
     #[arg(long)]
     json: bool,
@@ -127,6 +125,8 @@ struct CheckArgs {
     /// Prints what the search cost
     #[arg(short, long)]
     verbose: bool,
+    #[command(flatten)]
+    without: Without,
 }
 
 #[derive(Debug, Args)]
@@ -199,6 +199,9 @@ struct ConvertArgs {
     /// The format to write
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: convert::Target,
+    /// One step per instruction, even where nobody can see the difference (only with --to promela)
+    #[arg(long)]
+    literal: bool,
     /// Writes to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,

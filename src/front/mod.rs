@@ -1,4 +1,4 @@
-//! From bytes to a [`Program`](crate::model::Program), and back: one file or folder per format.
+//! From bytes to a [`Program`], and back: one file or folder per format.
 //!
 //! A front end sees the model and nothing else. Bad input is a list of [`Diagnostic`]s, each with its place
 //! in the file; who prints them, and how, is not decided here.

@@ -82,6 +82,12 @@ pub struct Stream {
     filled: u32,
 }
 
+impl Default for Stream {
+    fn default() -> Self {
+        Stream::new()
+    }
+}
+
 impl Stream {
     /// Begins a new word.
     pub fn new() -> Stream {

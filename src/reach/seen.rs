@@ -73,6 +73,12 @@ pub struct Corner {
     inserted: u64,
 }
 
+impl Default for Seen {
+    fn default() -> Self {
+        Seen::new()
+    }
+}
+
 impl Seen {
     pub fn new() -> Seen {
         Seen {
