@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{Naive, Shape, cases, naive, pointed_program, program};
+use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program};
 use overtake::engine::{self, Options};
 use overtake::model::Program;
 use overtake::reach::{Order, Reductions};
@@ -81,9 +81,16 @@ fn find(program: &Program, model: Model) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-const SMALL: Shape = Shape { threads: (2, 3), lines: (2, 5), loops: true, dense: false };
-const STRAIGHT: Shape = Shape { threads: (2, 3), lines: (2, 5), loops: false, dense: false };
-const DENSE: Shape = Shape { threads: (2, 3), lines: (1, 4), loops: false, dense: true };
+const STRAIGHT: Shape = Shape { loops: false, ..SMALL };
+/// Many threads of a line or two.
+const CROWD: Shape = Shape { threads: (4, 6), lines: (1, 2), ..SMALL };
+/// So many that some never sleep.
+const HORDE: Shape = Shape { bystanders: 14, ..SMALL };
+/// Cells that share a class of accesses.
+const APART: Shape = Shape { cells: 125, ..SMALL };
+const WILD: Shape = Shape { taste: Taste::Wild, lines: (1, 5), ..SMALL };
+/// Little variety, many meetings.
+const DENSE: Shape = Shape { taste: Taste::Dense, lines: (1, 4), ..STRAIGHT };
 
 /// Programs that some version of the explorer, or a wrong idea for one, got wrong.
 const LESSONS: &[(&str, &str)] = &[
@@ -156,6 +163,36 @@ proptest! {
     #[test]
     fn tso_answers_agree_with_bounded_buffers(program in program(SMALL), bound in 1usize..4) {
         compare(&program.0, Model::Tso, Some(bound))?;
+    }
+
+    #[test]
+    fn sc_answers_agree_on_wild_programs(program in program(WILD)) {
+        compare(&program.0, Model::Sc, None)?;
+    }
+
+    #[test]
+    fn tso_answers_agree_on_wild_programs(program in program(WILD), bound in 1usize..3) {
+        compare(&program.0, Model::Tso, Some(bound))?;
+    }
+
+    #[test]
+    fn sc_answers_agree_on_crowds(program in program(CROWD)) {
+        compare(&program.0, Model::Sc, None)?;
+    }
+
+    #[test]
+    fn tso_answers_agree_on_crowds(program in program(CROWD), bound in 1usize..3) {
+        compare(&program.0, Model::Tso, Some(bound))?;
+    }
+
+    #[test]
+    fn sc_answers_agree_on_more_threads_than_can_sleep(program in program(HORDE)) {
+        compare(&program.0, Model::Sc, None)?;
+    }
+
+    #[test]
+    fn sc_answers_agree_on_large_memories(program in program(APART)) {
+        compare(&program.0, Model::Sc, None)?;
     }
 
     #[test]

@@ -280,7 +280,9 @@ impl<M: Machine> Search<'_, M> {
             if self.memory_exceeded(self.seen.bytes_to_grow()) {
                 return;
             }
-            self.seen.grow(room);
+            if !self.seen.grow(room) {
+                return self.end(|ended| ended.limit = Some(Limit::Memory(self.seen.bytes())));
+            }
         }
         let table = self.seen.lock();
         for entry in &mut found.entries {

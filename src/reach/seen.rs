@@ -9,7 +9,7 @@
 //! (they hold the table's read lock only for a batch of work at a time).
 //! Invariant: an offset, once handed out, names the same state for the life of the set.
 
-use bytemuck::zeroed_slice_box;
+use bytemuck::{try_zeroed_slice_box, zeroed_slice_box};
 use foldhash::fast::FixedState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -25,9 +25,14 @@ const ROOT: u64 = OFFSET_MASK;
 /// The longest state that fits a header's length field.
 pub const MAX_WORDS: usize = (1 << LEN_BITS) - 1;
 
-const CHUNK_BITS: u32 = 20;
-const CHUNK: usize = 1 << CHUNK_BITS;
-const CHUNKS: usize = 1 << (OFFSET_BITS - CHUNK_BITS);
+/// The arena's chunks double in size up to a largest; small searches then cost little to set up.
+const FIRST_CHUNK_BITS: u32 = 16;
+const LAST_CHUNK_BITS: u32 = 24;
+const DOUBLING: usize = (LAST_CHUNK_BITS - FIRST_CHUNK_BITS) as usize;
+/// Words in the chunks before those of the largest size.
+const DOUBLED: usize = ((1 << DOUBLING) - 1) << FIRST_CHUNK_BITS;
+const MAX_OFFSET: usize = 1 << OFFSET_BITS;
+const CHUNKS: usize = DOUBLING + ((MAX_OFFSET - DOUBLED) >> LAST_CHUNK_BITS);
 /// Words that a worker takes from the arena at a time.
 const BLOCK: usize = 1 << 12;
 
@@ -115,17 +120,18 @@ impl Seen {
         states as usize + wanted > capacity / 2 && capacity < MAX_CAPACITY
     }
 
-    /// Makes room for so many more states. All other workers have let go of the table, or wait.
-    pub fn grow(&self, wanted: usize) {
+    /// Makes room for so many more states; `false` if there is no memory for that. All other workers have let
+    /// go of the table, or wait.
+    pub fn grow(&self, wanted: usize) -> bool {
         let mut table = self.table.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut capacity = table.len();
         while self.states() as usize + wanted > capacity / 2 && capacity < MAX_CAPACITY {
             capacity = grown(capacity);
         }
         if capacity == table.len() {
-            return;
+            return true;
         }
-        let larger: Table = zeroed_slice_box(capacity);
+        let Ok(larger) = try_zeroed_slice_box::<AtomicU64>(capacity) else { return false };
         for slot in table.iter().map(|s| s.load(Ordering::Relaxed)).filter(|&s| s != 0) {
             let mut i = place(slot, larger.len());
             while larger[i].load(Ordering::Relaxed) != 0 {
@@ -134,6 +140,7 @@ impl Seen {
             larger[i].store(slot, Ordering::Relaxed);
         }
         *table = larger;
+        true
     }
 
     /// Where to look for a state; pass it on to `touch` and `insert`.
@@ -237,21 +244,33 @@ impl Seen {
             let start = self.next_block.fetch_add(blocks, Ordering::Relaxed) * BLOCK;
             let end = start + blocks * BLOCK;
             // The last offset would be mistaken for "no parent", so the last chunk stays unused.
-            if end > (CHUNKS - 1) * CHUNK {
+            let (chunk, last) = (chunk_of(start).0, chunk_of(end - 1).0);
+            if last + 1 >= CHUNKS {
                 return None;
             }
-            if start >> CHUNK_BITS == (end - 1) >> CHUNK_BITS {
+            if chunk == last {
+                self.allocate(chunk)?;
                 (corner.next, corner.end) = (start, end);
                 return Some(());
             }
         }
     }
 
+    /// Makes sure that the chunk exists; `None` if there is no memory for it.
+    fn allocate(&self, chunk: usize) -> Option<()> {
+        if self.chunks[chunk].get().is_none() {
+            let words = try_zeroed_slice_box(1 << (FIRST_CHUNK_BITS + chunk.min(DOUBLING) as u32)).ok()?;
+            // Another worker may have been faster; one of the two is dropped.
+            let _ = self.chunks[chunk].set(words);
+        }
+        Some(())
+    }
+
     /// From the header of a record to the end of its chunk.
     #[inline]
     fn record(&self, offset: Offset) -> &[AtomicU64] {
-        let chunk = self.chunks[offset.0 as usize >> CHUNK_BITS].get_or_init(|| zeroed_slice_box(CHUNK));
-        &chunk[offset.0 as usize & (CHUNK - 1)..]
+        let (chunk, at) = chunk_of(offset.0 as usize);
+        &self.chunks[chunk].get().expect("records lie in chunks that exist")[at..]
     }
 
     /// Copies the state into `words`, and gives its sleep set.
@@ -274,6 +293,18 @@ impl Seen {
         let mut hasher = self.hasher.build_hasher();
         words.iter().for_each(|&w| hasher.write_u64(w));
         hasher.finish()
+    }
+}
+
+/// The chunk that an offset lies in, and where.
+#[inline]
+fn chunk_of(offset: usize) -> (usize, usize) {
+    if offset < DOUBLED {
+        let chunk = ((offset >> FIRST_CHUNK_BITS) + 1).ilog2() as usize;
+        (chunk, offset - (((1 << chunk) - 1) << FIRST_CHUNK_BITS))
+    } else {
+        let beyond = offset - DOUBLED;
+        (DOUBLING + (beyond >> LAST_CHUNK_BITS), beyond & ((1 << LAST_CHUNK_BITS) - 1))
     }
 }
 
@@ -382,6 +413,18 @@ mod tests {
         });
         assert_eq!(news.iter().sum::<u64>(), 100_000);
         assert_eq!(seen.states(), 100_000);
+    }
+
+    #[test]
+    fn offsets_fill_one_chunk_after_the_other() {
+        let mut expected = (0, 0);
+        for offset in (0..DOUBLED + (3 << LAST_CHUNK_BITS)).step_by(BLOCK) {
+            assert_eq!(chunk_of(offset), expected);
+            expected.1 += BLOCK;
+            if expected.1 == 1 << (FIRST_CHUNK_BITS + expected.0.min(DOUBLING) as u32) {
+                expected = (expected.0 + 1, 0);
+            }
+        }
     }
 
     #[test]

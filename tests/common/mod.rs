@@ -62,71 +62,156 @@ pub struct Shape {
     pub threads: (usize, usize),
     pub lines: (usize, usize),
     pub loops: bool,
-    /// Mostly stores, loads and assignments on few cells: little variety, many meetings.
-    pub dense: bool,
+    /// Three cells have names, the others are an array behind them.
+    pub cells: i64,
+    pub registers: u16,
+    /// Threads before all others that have nothing to do.
+    pub bystanders: usize,
+    pub taste: Taste,
 }
 
-const CELLS: i64 = 3;
-const REGISTERS: u16 = 2;
-
-fn constant() -> impl Strategy<Value = RegExpr> {
-    prop_oneof![4 => 0i64..3, 1 => Just(-1)].prop_map(Expr::Const)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taste {
+    /// Small numbers, few operators, `lock` and `unlock` in pairs.
+    Tame,
+    /// Mostly stores, loads and assignments of constants, on two cells.
+    Dense,
+    /// Numbers near the ends of their range, all operators, pointers, `lock` and `unlock` anywhere.
+    Wild,
 }
 
-fn register() -> impl Strategy<Value = Reg> {
-    (0..REGISTERS).prop_map(Reg)
+/// Two or three short threads.
+pub const SMALL: Shape = Shape {
+    threads: (2, 3),
+    lines: (2, 5),
+    loops: true,
+    cells: 3,
+    registers: 2,
+    bystanders: 0,
+    taste: Taste::Tame,
+};
+
+/// Cells that share a class of accesses, and some that do not.
+const APART: [i64; 7] = [0, 1, 2, 61, 62, 63, 124];
+
+const EXTREMES: [i64; 12] = [
+    i64::MIN,
+    i64::MIN + 1,
+    i64::MAX,
+    i64::MAX - 1,
+    1 << 62,
+    -1 << 62,
+    1 << 32,
+    -1 << 31,
+    63,
+    64,
+    -2,
+    0x5555_5555_5555_5555,
+];
+
+const OPERATORS: [BinOp; 18] = {
+    use BinOp::*;
+    [Or, And, BitOr, BitXor, BitAnd, Eq, Ne, Lt, Le, Gt, Ge, Shl, Shr, Add, Sub, Mul, Div, Rem]
+};
+
+fn constant(shape: Shape) -> BoxedStrategy<RegExpr> {
+    let tame = prop_oneof![4 => 0i64..3, 1 => Just(-1)];
+    match shape.taste {
+        Taste::Tame | Taste::Dense => tame.prop_map(Expr::Const).boxed(),
+        Taste::Wild => {
+            prop_oneof![2 => tame, 1 => prop::sample::select(&EXTREMES[..])].prop_map(Expr::Const).boxed()
+        }
+    }
 }
 
-fn value() -> impl Strategy<Value = RegExpr> {
-    let reg = || register().prop_map(Expr::Atom);
+fn register(shape: Shape) -> impl Strategy<Value = Reg> {
+    (0..shape.registers).prop_map(Reg)
+}
+
+fn value(shape: Shape) -> BoxedStrategy<RegExpr> {
+    let reg = || register(shape).prop_map(Expr::Atom);
     let sum = (reg(), 1i64..3).prop_map(|(r, c)| {
         let sum = Expr::binary(BinOp::Add, r, Expr::Const(c));
         Expr::binary(BinOp::BitAnd, sum, Expr::Const(3))
     });
-    prop_oneof![5 => constant(), 3 => reg(), 2 => sum]
+    let tame = prop_oneof![5 => constant(shape), 3 => reg(), 2 => sum].boxed();
+    if shape.taste == Taste::Tame {
+        return tame;
+    }
+    let unary = prop::sample::select(&[UnOp::Neg, UnOp::Not, UnOp::BitNot][..]);
+    let operator = prop::sample::select(&OPERATORS[..]);
+    prop_oneof![
+        4 => tame.clone(),
+        2 => (operator, tame.clone(), tame.clone()).prop_map(|(op, a, b)| Expr::binary(op, a, b)),
+        1 => (unary, tame).prop_map(|(op, a)| Expr::unary(op, a)),
+    ]
+    .boxed()
 }
 
-fn address() -> impl Strategy<Value = RegExpr> {
-    let fixed = (0..CELLS).prop_map(Expr::Const);
-    let computed = register().prop_map(|r| {
+fn cell(shape: Shape) -> BoxedStrategy<i64> {
+    if shape.cells <= 3 {
+        return (0..shape.cells).boxed();
+    }
+    let apart: Vec<i64> = APART.into_iter().filter(|a| *a < shape.cells).collect();
+    prop::sample::select(apart).boxed()
+}
+
+fn address(shape: Shape) -> BoxedStrategy<RegExpr> {
+    let fixed = cell(shape).prop_map(Expr::Const);
+    let computed = (register(shape), cell(shape)).prop_map(move |(r, base)| {
         let low = Expr::binary(BinOp::BitAnd, Expr::Atom(r), Expr::Const(1));
-        Expr::binary(BinOp::Add, low, Expr::Const(1))
+        let base = base.clamp(0, shape.cells - 2);
+        Expr::binary(BinOp::Add, low, Expr::Const(base))
     });
-    let raw = register().prop_map(Expr::Atom);
-    prop_oneof![12 => fixed, 3 => computed, 1 => raw]
+    let raw = register(shape).prop_map(Expr::Atom);
+    match shape.taste {
+        Taste::Tame | Taste::Dense => prop_oneof![12 => fixed, 3 => computed, 1 => raw].boxed(),
+        Taste::Wild => prop_oneof![20 => fixed, 4 => computed, 1 => raw, 1 => value(shape)].boxed(),
+    }
 }
 
-fn condition() -> impl Strategy<Value = RegExpr> {
+fn condition(shape: Shape) -> impl Strategy<Value = RegExpr> {
     use BinOp::*;
-    let op = prop_oneof![3 => Just(Eq), 2 => Just(Ne), 1 => Just(Lt), 1 => Just(Ge)];
-    (op, register(), value()).prop_map(|(op, r, v)| Expr::binary(op, Expr::Atom(r), v))
+    let op = prop_oneof![
+        6 => Just(Eq), 4 => Just(Ne), 2 => Just(Lt), 2 => Just(Ge), 1 => Just(Gt), 1 => Just(Le)
+    ];
+    let plain = (op, register(shape), value(shape)).prop_map(|(op, r, v)| Expr::binary(op, Expr::Atom(r), v));
+    let other = (prop::bool::ANY, value(shape)).prop_map(|(not, v)| if not { v.negated() } else { v });
+    prop_oneof![9 => plain, 1 => other]
 }
 
-fn instr() -> impl Strategy<Value = Instr> {
+fn instr(shape: Shape) -> impl Strategy<Value = Instr> {
+    let register = || register(shape);
+    let (address, value) = (|| address(shape), || value(shape));
     let quotient = (register(), register(), register()).prop_map(|(dst, a, b)| Instr::Assign {
         dst,
         value: Expr::binary(BinOp::Div, Expr::Atom(a), Expr::Atom(b)),
     });
     let rmw = prop_oneof![
         value().prop_map(RmwOp::Swap),
-        (0i64..2).prop_map(|v| RmwOp::Add(Expr::Const(v))),
+        value().prop_map(RmwOp::Add),
         (value(), value()).prop_map(|(old, new)| RmwOp::Cas { old, new }),
     ];
+    let loose = match shape.taste {
+        Taste::Tame | Taste::Dense => &[Instr::Nop][..],
+        Taste::Wild => &[Instr::Nop, Instr::Lock, Instr::Lock, Instr::Unlock, Instr::Unlock],
+    };
     prop_oneof![
         20 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr }),
         20 => (address(), value()).prop_map(|(addr, value)| Instr::Store { addr, value }),
         4 => Just(Instr::Fence),
         16 => (register(), value()).prop_map(|(dst, value)| Instr::Assign { dst, value }),
-        3 => (register(), 0i64..2, 0i64..2).prop_map(|(dst, lo, more)| Instr::Any { dst, lo, hi: lo + more }),
-        5 => condition().prop_map(Instr::Assume),
-        1 => condition().prop_map(Instr::Assert),
+        3 => (register(), -1i64..2, 0i64..3).prop_map(|(dst, lo, more)| Instr::Any { dst, lo, hi: lo + more }),
+        5 => condition(shape).prop_map(Instr::Assume),
+        1 => condition(shape).prop_map(Instr::Assert),
         6 => (register(), address(), rmw).prop_map(|(dst, addr, op)| Instr::Rmw { dst, addr, op }),
-        1 => Just(Instr::Nop),
+        loose.len() as u32 => prop::sample::select(loose),
         1 => quotient,
     ]
 }
 
-fn dense_instr() -> impl Strategy<Value = Instr> {
+fn dense_instr(shape: Shape) -> impl Strategy<Value = Instr> {
+    let register = || register(shape);
     let address = || (0i64..2).prop_map(Expr::Const);
     let value = || (0i64..3).prop_map(Expr::Const);
     prop_oneof![
@@ -140,7 +225,7 @@ fn dense_instr() -> impl Strategy<Value = Instr> {
             op: RmwOp::Swap(v)
         }),
         1 => (register(), 0i64..2).prop_map(|(dst, lo)| Instr::Any { dst, lo, hi: lo + 1 }),
-        2 => condition().prop_map(Instr::Assume),
+        2 => condition(shape).prop_map(Instr::Assume),
     ]
 }
 
@@ -155,8 +240,12 @@ enum Line {
     Block(Vec<Instr>),
 }
 
-fn line(dense: bool) -> impl Strategy<Value = Line> {
-    let instr = move || if dense { dense_instr().boxed() } else { instr().boxed() };
+fn line(shape: Shape) -> impl Strategy<Value = Line> {
+    let instr = move || match shape.taste {
+        Taste::Dense => dense_instr(shape).boxed(),
+        Taste::Tame | Taste::Wild => instr(shape).boxed(),
+    };
+    let condition = || condition(shape);
     prop_oneof![
         14 => instr().prop_map(Line::One),
         4 => (condition(), any::<usize>()).prop_map(|(c, l)| Line::If(c, l)),
@@ -177,10 +266,10 @@ fn edge(from: usize, to: usize, instr: Instr) -> Edge {
     }
 }
 
-fn thread(name: String, lines: &[Line], loops: bool) -> ThreadParts {
+fn thread(name: String, lines: &[Line], shape: Shape) -> ThreadParts {
     let end = lines.len();
     let target = |from: usize, pick: usize| {
-        if loops { pick % (end + 1) } else { from + 1 + pick % (end - from) }
+        if shape.loops { pick % (end + 1) } else { from + 1 + pick % (end - from) }
     };
     let mut locations = end + 1;
     let mut edges = Vec::new();
@@ -213,7 +302,7 @@ fn thread(name: String, lines: &[Line], loops: bool) -> ThreadParts {
     }
     ThreadParts {
         name,
-        registers: (0..REGISTERS).map(|r| format!("r{r}")).collect(),
+        registers: (0..shape.registers).map(|r| format!("r{r}")).collect(),
         locations: vec![Location::default(); locations],
         edges,
         initial: Loc(0),
@@ -225,39 +314,69 @@ fn thread(name: String, lines: &[Line], loops: bool) -> ThreadParts {
 #[derive(Clone, Debug)]
 enum Fact {
     At(usize, usize),
-    Reg(usize, u16, i64),
-    Mem(i64, i64),
+    /// One of two places.
+    AtEither(usize, usize, usize),
+    Reg(usize, u16, BinOp, i64),
+    Mem(i64, BinOp, i64),
+    /// A register and a cell are equal.
+    Same(usize, u16, i64),
 }
 
-fn fact() -> impl Strategy<Value = Fact> {
+fn fact(shape: Shape) -> impl Strategy<Value = Fact> {
+    use BinOp::*;
+    let op = || prop_oneof![6 => Just(Eq), 1 => Just(Lt), 1 => Just(Ge), 1 => Just(Ne)];
+    let number = || any::<usize>();
     prop_oneof![
-        3 => (any::<usize>(), any::<usize>()).prop_map(|(t, l)| Fact::At(t, l)),
-        2 => (any::<usize>(), 0..REGISTERS, 0i64..3).prop_map(|(t, r, v)| Fact::Reg(t, r, v)),
-        1 => (0..CELLS, 0i64..3).prop_map(|(a, v)| Fact::Mem(a, v)),
+        8 => (number(), number()).prop_map(|(t, l)| Fact::At(t, l)),
+        1 => (number(), number(), number()).prop_map(|(t, l, m)| Fact::AtEither(t, l, m)),
+        6 => (number(), 0..shape.registers, op(), 0i64..3).prop_map(|(t, r, op, v)| Fact::Reg(t, r, op, v)),
+        3 => (cell(shape), op(), 0i64..3).prop_map(|(a, op, v)| Fact::Mem(a, op, v)),
+        1 => (number(), 0..shape.registers, cell(shape)).prop_map(|(t, r, a)| Fact::Same(t, r, a)),
     ]
 }
 
-fn property(kind: PropertyKind, facts: &[(Fact, bool)], threads: &[ThreadParts]) -> Property {
-    let equals = |a: Atom, v: i64| Expr::binary(BinOp::Eq, Expr::Atom(a), Expr::Const(v));
-    let pred = |(fact, positive): &(Fact, bool)| {
-        let is = match fact {
-            Fact::At(t, l) => {
-                let t = t % threads.len();
-                let loc = Loc((l % threads[t].locations.len()) as u32);
-                Expr::Atom(Atom::At(ThreadId(t as u16), vec![loc]))
+/// How a fact joins those before it.
+#[derive(Clone, Debug)]
+struct Asked {
+    fact: Fact,
+    positive: bool,
+    and: bool,
+}
+
+fn property(kind: PropertyKind, facts: &[Asked], threads: &[ThreadParts]) -> Property {
+    let compare = |op: BinOp, a: Atom, v: i64| Expr::binary(op, Expr::Atom(a), Expr::Const(v));
+    let place = |t: usize, l: usize| Loc((l % threads[t].locations.len()) as u32);
+    // Of the threads that do something.
+    let busy: Vec<usize> = (0..threads.len()).filter(|t| !threads[*t].edges.is_empty()).collect();
+    let thread = |t: &usize| busy[t % busy.len()];
+    let id = |t: &usize| ThreadId(thread(t) as u16);
+    let pred = |asked: &Asked| {
+        let is = match &asked.fact {
+            Fact::At(t, l) => Expr::Atom(Atom::At(id(t), vec![place(thread(t), *l)])),
+            Fact::AtEither(t, l, m) => {
+                let places = vec![place(thread(t), *l), place(thread(t), *m)];
+                Expr::Atom(Atom::At(id(t), places))
             }
-            Fact::Reg(t, r, v) => equals(Atom::Reg(ThreadId((t % threads.len()) as u16), Reg(*r)), *v),
-            Fact::Mem(a, v) => equals(Atom::Mem(Addr(*a as u32)), *v),
+            Fact::Reg(t, r, op, v) => compare(*op, Atom::Reg(id(t), Reg(*r)), *v),
+            Fact::Mem(a, op, v) => compare(*op, Atom::Mem(Addr(*a as u32)), *v),
+            Fact::Same(t, r, a) => {
+                let (register, cell) = (Atom::Reg(id(t), Reg(*r)), Atom::Mem(Addr(*a as u32)));
+                Expr::binary(BinOp::Eq, Expr::Atom(register), Expr::Atom(cell))
+            }
         };
-        if *positive { is } else { is.negated() }
+        if asked.positive { is } else { is.negated() }
     };
-    let all = facts.iter().map(pred).reduce(|a, b| Expr::binary(BinOp::And, a, b));
+    let join = |all: Option<Expr<Atom>>, asked: &Asked| match all {
+        None => Some(pred(asked)),
+        Some(all) => Some(Expr::binary(if asked.and { BinOp::And } else { BinOp::Or }, all, pred(asked))),
+    };
+    let all = facts.iter().fold(None, join);
     Property { kind, pred: all.unwrap_or(Expr::Const(0)), line: 0 }
 }
 
 /// Random programs with one or two properties.
 pub fn program(shape: Shape) -> impl Strategy<Value = Shown> {
-    let lines = prop::collection::vec(line(shape.dense), shape.lines.0..=shape.lines.1);
+    let lines = prop::collection::vec(line(shape), shape.lines.0..=shape.lines.1);
     let threads = prop::collection::vec(lines, shape.threads.0..=shape.threads.1);
     let kind = prop_oneof![
         4 => Just(PropertyKind::Forbid),
@@ -265,18 +384,23 @@ pub fn program(shape: Shape) -> impl Strategy<Value = Shown> {
         1 => Just(PropertyKind::Never),
         1 => Just(PropertyKind::Forall),
     ];
-    let fact = (fact(), prop::bool::weighted(0.85));
-    let asked = prop::collection::vec((kind, prop::collection::vec(fact, 1..4)), 1..3);
+    let asked = (fact(shape), prop::bool::weighted(0.85), prop::bool::weighted(0.9));
+    let asked = asked.prop_map(|(fact, positive, and)| Asked { fact, positive, and });
+    let asked = prop::collection::vec((kind, prop::collection::vec(asked, 1..4)), 1..3);
     (threads, asked, 0i64..2).prop_map(move |(threads, asked, init)| {
         let name = |t: usize| format!("t{t}");
+        let idle = std::iter::repeat_n(vec![], shape.bystanders);
         let threads: Vec<ThreadParts> =
-            threads.iter().enumerate().map(|(t, lines)| thread(name(t), lines, shape.loops)).collect();
+            idle.chain(threads).enumerate().map(|(t, lines)| thread(name(t), &lines, shape)).collect();
         let properties = asked.iter().map(|(kind, facts)| property(*kind, facts, &threads)).collect();
         let cell = |(i, name): (usize, &str)| Variable {
             name: name.to_string(),
             init: vec![if i == 0 { init } else { 0 }],
         };
-        let memory = ["x", "y", "z"].into_iter().enumerate().map(cell).collect();
+        let mut memory: Vec<Variable> = ["x", "y", "z"].into_iter().enumerate().map(cell).collect();
+        if shape.cells > 3 {
+            memory.push(Variable { name: "a".to_string(), init: vec![0; shape.cells as usize - 3] });
+        }
         let parts = ProgramParts { memory, threads, properties };
         Shown(Program::new(parts).expect("the generator keeps the rules"))
     })

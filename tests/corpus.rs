@@ -1,0 +1,246 @@
+//! Does every bundled program get the verdict that stands beside it in `expected.ron`?
+//!
+//! Under SC each program goes through the explorer with many combinations of its reductions, one worker and
+//! several, both orders: all of them decide, and say the same. Under TSO the buffers are unbounded first; where a
+//! loop stores without end and the states run out, they are bounded to 1, 2, 3 and 4 entries. No answer may
+//! contradict the expectation, and the programs that stay undecided are listed here by name.
+//!
+//! `OVERTAKE_COMBINATIONS=all cargo test --release --test corpus` tries all 64 combinations on every program.
+
+use overtake::engine::{self, Engine, Options};
+use overtake::front::tso;
+use overtake::model::Program;
+use overtake::reach::{Order, Reductions};
+use overtake::verdict::{Answer, Goal, Limit, Limits, Model, Outcome};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Expected {
+    Safe,
+    Violated,
+    /// Nobody knows, so every answer is fine.
+    Unproved,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    file: String,
+    #[serde(default)]
+    define: BTreeMap<String, i64>,
+    sc: Expected,
+    tso: Expected,
+    #[allow(dead_code)] // nothing here decides robustness
+    robust: bool,
+}
+
+struct Case {
+    row: Row,
+    /// The file, and the parameters if there are any: `lamport/lamport1.tso N=4`.
+    name: String,
+    program: Program,
+}
+
+/// With no reduction at all, programs of at most this many states go through all combinations.
+const SMALL: u64 = 3_000;
+/// A combination may run out of this many states where another has answered.
+const MOST: u64 = 150_000;
+/// Beyond this many states under TSO, or this many bytes, some loop is taken to store without end.
+const MOST_TSO: u64 = 100_000;
+const MOST_BYTES: u64 = 14 << 20;
+
+/// Programs whose loops fill buffers without end, so that enumerating states proves nothing. Those that are
+/// violated are found anyway.
+const UNDECIDED_UNDER_TSO: &[&str] = &[
+    "burns/burns-lean.tso",
+    "cycles/cycle.tso",
+    "cycles/unlock-fenced.tso",
+    "dijkstra/dijkstra-lean.tso",
+    "loop/loop-fenced.tso",
+    "loop/loop-fenced.tso N=20",
+];
+
+fn folders() -> Vec<PathBuf> {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    let entries = programs.read_dir().expect("programs are bundled");
+    let mut folders: Vec<PathBuf> = entries.map(|e| e.expect("it can be listed").path()).collect();
+    folders.retain(|f| f.is_dir());
+    folders.sort();
+    folders
+}
+
+fn rows(folder: &Path) -> Vec<Row> {
+    let path = folder.join("expected.ron");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    ron::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn cases() -> Vec<Case> {
+    let of = |folder: PathBuf| {
+        let family = folder.file_name().expect("it has a name").to_string_lossy().into_owned();
+        rows(&folder).into_iter().map(move |row| case(&folder, &family, row))
+    };
+    folders().into_iter().flat_map(of).collect()
+}
+
+fn case(folder: &Path, family: &str, row: Row) -> Case {
+    let define: Vec<(String, i64)> = row.define.clone().into_iter().collect();
+    let parameters: String = define.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    let name = format!("{family}/{}{parameters}", row.file);
+    let source = std::fs::read_to_string(folder.join(&row.file)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let input = tso::read(&source, &define).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
+    Case { row, name, program: input.program }
+}
+
+fn ask(case: &Case, options: &Options, most: u64) -> Outcome {
+    let memory = (options.model == Model::Tso).then_some(MOST_BYTES);
+    let limits = Limits { states: Some(most), memory, ..Limits::default() };
+    let goal = Goal::of(&case.program);
+    engine::check(&case.program, &goal, options, &limits).unwrap_or_else(|e| panic!("{}: {e}", case.name))
+}
+
+/// One worker of the explicit engine.
+fn plain(model: Model) -> Options {
+    Options { model, engine: Engine::Explicit, workers: 1, ..Options::default() }
+}
+
+/// Is the answer certain? Panics if it contradicts the expectation.
+fn decides(case: &Case, expected: Expected, outcome: &Outcome, how: &str) -> bool {
+    let contradicts = matches!(
+        (expected, &outcome.answer),
+        (Expected::Safe, Answer::Violated(_)) | (Expected::Violated, Answer::Safe(_))
+    );
+    assert!(!contradicts, "{} is {}, not {expected:?} ({how})", case.name, outcome.verdict());
+    !matches!(outcome.answer, Answer::Unknown(_))
+}
+
+/// All 64 ways to switch the reductions on and off.
+fn combinations() -> Vec<Reductions> {
+    let bit = |n: u32, i: u32| n >> i & 1 != 0;
+    let one = |n: u32| Reductions {
+        steps: bit(n, 0),
+        liveness: bit(n, 1),
+        por: bit(n, 2),
+        sleep: bit(n, 3),
+        packing: bit(n, 4),
+        prune: bit(n, 5),
+    };
+    (0..64).map(one).collect()
+}
+
+/// All on, all off, and each one off alone.
+fn some_combinations() -> Vec<Reductions> {
+    let off = |r: &Reductions| {
+        let switches = [r.steps, r.liveness, r.por, r.sleep, r.packing, r.prune];
+        switches.into_iter().filter(|on| !on).count()
+    };
+    combinations().into_iter().filter(|r| matches!(off(r), 0 | 1 | 6)).collect()
+}
+
+/// Calls `check` on every case, from as many threads as there are cores.
+fn for_each_case(check: impl Fn(&Case) + Sync) {
+    let (cases, next) = (cases(), AtomicUsize::new(0));
+    let work = || {
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            check(case);
+        }
+    };
+    std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        (0..cores).for_each(|_| {
+            scope.spawn(work);
+        });
+    });
+}
+
+#[test]
+fn every_program_has_a_row_and_every_row_a_program() {
+    for folder in folders() {
+        let entries = folder.read_dir().expect("a folder");
+        let names = entries.map(|e| e.expect("it can be listed").file_name().to_string_lossy().into_owned());
+        let files: BTreeSet<String> = names.filter(|name| name != "expected.ron").collect();
+        let named: BTreeSet<String> = rows(&folder).into_iter().map(|r| r.file).collect();
+        assert_eq!(files, named, "{}", folder.display());
+    }
+}
+
+#[test]
+fn no_program_has_two_rows_with_the_same_parameters() {
+    let mut seen = BTreeSet::new();
+    for case in cases() {
+        assert!(seen.insert(case.name.clone()), "{} has two rows", case.name);
+    }
+}
+
+#[test]
+fn sc_verdicts_are_as_expected_with_every_combination_of_reductions() {
+    let everything = std::env::var("OVERTAKE_COMBINATIONS").is_ok_and(|v| v == "all");
+    for_each_case(|case| {
+        let none = Options { reductions: Reductions::NONE, ..plain(Model::Sc) };
+        let small = decides(case, case.row.sc, &ask(case, &none, SMALL), "no reductions");
+        let chosen = if small || everything { combinations() } else { some_combinations() };
+        for reductions in chosen {
+            let options = Options { reductions, ..plain(Model::Sc) };
+            let most = if everything { u64::MAX } else { MOST };
+            let outcome = ask(case, &options, most);
+            let decided = decides(case, case.row.sc, &outcome, &format!("{reductions:?}"));
+            let must = small || everything || reductions == Reductions::ALL;
+            assert!(decided || !must, "{} is undecided with {reductions:?}", case.name);
+        }
+    });
+}
+
+#[test]
+fn sc_verdicts_do_not_depend_on_order_and_workers() {
+    for_each_case(|case| {
+        for (order, workers) in [(Order::DepthFirst, 1), (Order::BreadthFirst, 2), (Order::DepthFirst, 3)] {
+            let options = Options { order, workers, ..plain(Model::Sc) };
+            let outcome = ask(case, &options, u64::MAX);
+            let how = format!("{order:?}, {workers} workers");
+            assert!(decides(case, case.row.sc, &outcome, &how), "{} is undecided: {how}", case.name);
+        }
+    });
+}
+
+#[test]
+fn tso_verdicts_are_as_expected_or_the_buffers_grow_without_end() {
+    let undecided = Mutex::new(BTreeSet::new());
+    for_each_case(|case| {
+        let outcome = ask(case, &plain(Model::Tso), MOST_TSO);
+        let mut decided = decides(case, case.row.tso, &outcome, "unbounded buffers");
+        let endless = matches!(outcome.answer, Answer::Unknown(Limit::States(_) | Limit::Memory(_)));
+        assert!(decided || endless, "{}: {:?}", case.name, outcome.answer);
+        // Where unbounded buffers have decided, bounded ones must agree as far as they get.
+        for bound in if outcome.stats.states > SMALL && decided { 1..=2 } else { 1..=4 } {
+            let options = Options { buffer: Some(bound), ..plain(Model::Tso) };
+            let how = format!("buffers of {bound}");
+            decided |= decides(case, case.row.tso, &ask(case, &options, MOST_TSO), &how);
+        }
+        if !decided {
+            undecided.lock().expect("nobody panicked").insert(case.name.clone());
+        }
+    });
+    let undecided = undecided.into_inner().expect("nobody panicked");
+    let listed: BTreeSet<String> = UNDECIDED_UNDER_TSO.iter().map(|s| s.to_string()).collect();
+    assert_eq!(undecided, listed);
+}
+
+/// The count is the point here: it changes when a reduction does.
+#[test]
+fn well_understood_programs_have_as_many_states_as_ever() {
+    let count = |name: &str, model: Model| {
+        let case =
+            cases().into_iter().find(|c| c.name == name).unwrap_or_else(|| panic!("no row for {name}"));
+        ask(&case, &plain(model), u64::MAX).stats.states
+    };
+    assert_eq!(count("lamport/lamport1.tso", Model::Sc), 589);
+    assert_eq!(count("lamport/lamport1.tso N=4", Model::Sc), 5297);
+    assert_eq!(count("peterson/peterson.tso", Model::Sc), 22);
+    assert_eq!(count("litmus/iriw.tso", Model::Sc), 37);
+    assert_eq!(count("litmus/mp.tso", Model::Tso), 6);
+}

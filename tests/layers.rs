@@ -1,0 +1,196 @@
+//! Is the picture of who may name whom still true? Every path that begins with `crate::` in the sources is held
+//! against the table below; tests inside the sources are not.
+//!
+//! Modules name what lies below them: the command line everything, reports the model and the verdict alone, front
+//! ends the model alone. Engines do not know each other and meet in `engine/mod.rs`.
+
+use std::path::{Path, PathBuf};
+
+/// Each module of the crate's root and those it may name.
+const MAY_NAME: &[(&str, &[&str])] = &[
+    ("cli", &["engine", "front", "model", "reach", "report", "sem", "verdict"]),
+    ("report", &["model", "verdict"]),
+    ("engine", &["model", "reach", "sem", "verdict"]),
+    ("reach", &["model", "verdict"]),
+    ("sem", &["model", "verdict"]),
+    ("front", &["model"]),
+    ("verdict", &["model"]),
+    ("model", &[]),
+];
+
+/// What is wrong with one source file, given its path below `src`; nothing if it keeps to the table.
+fn violations(path: &str, source: &str) -> Vec<String> {
+    let own = path.split('/').next().expect("a path has parts").trim_end_matches(".rs");
+    if matches!(own, "main" | "lib") {
+        return vec![];
+    }
+    let Some((_, allowed)) = MAY_NAME.iter().find(|(module, _)| *module == own) else {
+        return vec![format!("{path}: `{own}` is not in the table")];
+    };
+    let code = without_tests(source);
+    let upward = named(&code, "crate::").into_iter().filter(|to| to != own && !allowed.contains(&&to[..]));
+    let upward = upward.map(|to| format!("{path}: `{own}` names `{to}`"));
+    upward.chain(siblings(path, &code)).collect()
+}
+
+/// Engines that name another file of their folder. What `mod.rs` offers to all begins with a capital letter, or
+/// is one of its functions.
+fn siblings(path: &str, code: &str) -> Vec<String> {
+    let Some(own) = path.strip_prefix("engine/").filter(|rest| *rest != "mod.rs") else { return vec![] };
+    let own = own.split('/').next().expect("a path has parts").trim_end_matches(".rs");
+    // One level below the folder, its `mod.rs` is `super`; deeper, a `super` is the engine's own.
+    let direct = if path.matches('/').count() == 1 { named(code, "super::") } else { vec![] };
+    let others = direct.into_iter().chain(named(code, "crate::engine::"));
+    let is_module = |name: &String| engines().contains(name) && name != own;
+    others.filter(is_module).map(|to| format!("{path}: engine `{own}` names engine `{to}`")).collect()
+}
+
+/// The files and folders beside `engine/mod.rs`.
+fn engines() -> Vec<String> {
+    let entries = root().join("engine").read_dir().expect("there are engines");
+    let names = entries.map(|e| e.expect("it can be listed").file_name().to_string_lossy().into_owned());
+    names.map(|n| n.trim_end_matches(".rs").to_string()).filter(|n| n != "mod").collect()
+}
+
+/// The first names behind a prefix, wherever it stands: one of a path, several of a list in braces.
+fn named(code: &str, prefix: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for (at, _) in code.match_indices(prefix) {
+        let whole = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+        let rest = &code[at + prefix.len()..];
+        if whole {
+            match rest.strip_prefix('{') {
+                Some(list) => names.extend(first_names(list)),
+                None => names.push(word(rest)),
+            }
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The first name of each path in a list, up to the brace that closes it.
+fn first_names(list: &str) -> Vec<String> {
+    let (mut depth, mut start, mut items) = (0, 0, Vec::new());
+    for (i, c) in list.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            '}' | ',' if depth == 0 => {
+                items.push(word(list[start..i].trim()));
+                start = i + 1;
+            }
+            _ => {}
+        }
+        if c == '}' && depth == 0 && start == i + 1 {
+            break;
+        }
+    }
+    items.retain(|item| !item.is_empty());
+    items
+}
+
+fn word(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+/// The source without comments and without its test modules, which `cargo fmt` closes at the column where they
+/// begin.
+fn without_tests(source: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
+        let code = line.split("//").next().unwrap_or_default();
+        if code.trim() == "#[cfg(test)]" {
+            let indent = line.len() - line.trim_start().len();
+            let opening = lines.next().unwrap_or_default();
+            if !opening.trim_end().ends_with(';') {
+                let close = format!("{}}}", " ".repeat(indent));
+                lines.by_ref().find(|l| l.trim_end() == close);
+            }
+            continue;
+        }
+        kept.push_str(code);
+        kept.push('\n');
+    }
+    kept
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// All sources, with their paths below `src`.
+fn sources(dir: &Path) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for entry in dir.read_dir().expect("sources can be listed") {
+        let path = entry.expect("they can be listed").path();
+        if path.is_dir() {
+            all.extend(sources(&path));
+        } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("tests.rs") {
+            let name = path.strip_prefix(root()).expect("it lies below src").to_string_lossy().into_owned();
+            all.push((name, std::fs::read_to_string(&path).expect("sources can be read")));
+        }
+    }
+    all
+}
+
+#[test]
+fn modules_name_only_what_lies_below_them() {
+    let sources = sources(&root());
+    assert!(sources.len() > 40, "{} files are all that was found", sources.len());
+    let wrong: Vec<String> = sources.iter().flat_map(|(path, text)| violations(path, text)).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_module_of_the_table_exists() {
+    for (module, _) in MAY_NAME {
+        let (file, folder) = (root().join(format!("{module}.rs")), root().join(module));
+        assert!(file.exists() || folder.is_dir(), "there is no module `{module}`");
+    }
+}
+
+#[test]
+fn a_path_upward_is_noticed() {
+    let report = |source| violations("report/json.rs", source);
+    assert_eq!(report("use crate::engine::Options;\n"), ["report/json.rs: `report` names `engine`"]);
+    assert_eq!(report("fn f() { crate::sem::replay::replay() }\n"), ["report/json.rs: `report` names `sem`"]);
+    assert_eq!(
+        report("use crate::{\n    model::{Loc, Reg},\n    cli::Exit,\n    reach,\n};\n"),
+        ["report/json.rs: `report` names `cli`", "report/json.rs: `report` names `reach`"]
+    );
+    assert_eq!(violations("model/expr.rs", "use crate::verdict::Goal;").len(), 1);
+    assert_eq!(violations("front/ron.rs", "use crate::verdict::Goal;").len(), 1);
+    assert_eq!(violations("reach/seen.rs", "use crate::sem::State;").len(), 1);
+    assert_eq!(violations("sem/sc.rs", "use crate::reach::Order;").len(), 1);
+    assert_eq!(violations("verdict.rs", "use crate::engine::Options;").len(), 1);
+    assert_eq!(violations("novelty/mod.rs", "").len(), 1);
+}
+
+#[test]
+fn a_path_downward_is_fine() {
+    assert!(
+        violations("report/json.rs", "use crate::model::{Program, Value};\nuse crate::verdict::Goal;")
+            .is_empty()
+    );
+    assert!(violations("report/json.rs", "use crate::report::text;").is_empty());
+    assert!(violations("cli/check.rs", "use crate::{engine, front, report};").is_empty());
+    assert!(violations("report/json.rs", "// crate::engine decides\nlet s = mycrate::engine();").is_empty());
+}
+
+#[test]
+fn tests_may_name_everything() {
+    let source = "use crate::model::Loc;\n#[cfg(test)]\nmod tests {\n    use crate::cli::Exit;\n}\nuse crate::sem::State;\n";
+    assert_eq!(violations("report/json.rs", source), ["report/json.rs: `report` names `sem`"]);
+}
+
+#[test]
+fn engines_are_strangers_to_each_other() {
+    let wrong = ["engine/explicit.rs: engine `explicit` names engine `vacuity`"];
+    assert_eq!(violations("engine/explicit.rs", "use super::vacuity::warnings;"), wrong);
+    assert_eq!(violations("engine/explicit.rs", "use crate::engine::vacuity;"), wrong);
+    assert_eq!(violations("engine/explicit.rs", "use super::{Options, vacuity::warnings};"), wrong);
+    assert!(violations("engine/explicit.rs", "use super::{Internal, Options, confirm};").is_empty());
+}
