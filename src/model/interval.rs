@@ -64,6 +64,8 @@ const MAX_RANGE: i64 = 4096;
 const MAX_THRESHOLDS: usize = 64;
 /// Visits of a location, or rounds over memory, before widening.
 const PATIENCE: u32 = 3;
+/// Values that wander from cell to cell for longer than this may be anywhere.
+const MAX_ROUNDS: u32 = 64;
 
 #[derive(Clone, Debug)]
 pub struct Intervals {
@@ -185,6 +187,9 @@ impl Analysis<'_> {
     /// Rounds over all threads until memory no longer grows.
     fn run(&mut self) {
         for round in 0.. {
+            if round == MAX_ROUNDS {
+                self.result.anywhere = Some(Interval::FULL);
+            }
             let before = (self.result.cells.clone(), self.result.anywhere);
             for t in self.program.thread_ids() {
                 self.thread(t, round);
@@ -201,8 +206,11 @@ impl Analysis<'_> {
         let mut visits = vec![0u32; thread.graph().node_count()];
         let mut todo = Vec::new();
         self.flow(t, thread.initial(), start, &mut visits, &mut todo);
-        // Memory may have grown since the last round, so every known location is looked at again.
+        // Memory may have grown since the last round, so every known location is looked at again. The first
+        // comes off the stack first, and takes with it what follows: the other way round, each of many loads
+        // would send its own wave through the rest of the thread.
         todo.extend(thread.locations().filter(|&l| self.result.is_reachable(t, l)));
+        todo.reverse();
         while let Some(loc) = todo.pop() {
             let Some(regs) = self.result.registers[t.index()][loc.index()].clone() else { continue };
             for (_, edge) in thread.edges_from(loc) {

@@ -20,6 +20,9 @@ use crate::model::{
 };
 use crate::verdict::{Goal, When};
 
+/// A goal that names more locations of a thread than this is not asked which of them are out of reach.
+const MANY_NAMED: usize = 64;
+
 /// An expression over slots of the working state.
 #[derive(Clone, Debug)]
 pub enum Code {
@@ -454,12 +457,20 @@ impl<'a> Compiler<'a> {
         let passed = |loc: Loc| !numbering.is_stop(loc);
         let named = self.named_locs(t);
         let without_way = |goal: &Loc| reaching(thread, &[*goal]).into_iter().map(|r| !r);
-        let lost = named.iter().map(|l| without_way(l).collect::<Vec<bool>>());
+        // With so many that looking for a way to each would take long, every location counts as a loss.
+        let lost = match named.len() {
+            0..=MANY_NAMED => named
+                .iter()
+                .map(|l| without_way(l).collect::<Vec<bool>>())
+                .reduce(|a, b| a.iter().zip(b).map(|(x, y)| *x || y).collect())
+                .unwrap_or_default(),
+            _ => vec![true; thread.graph().node_count()],
+        };
         Facts {
             sticky: backward(thread, &sources(&|id, _| closes[id.index()]), passed),
             visible: backward(thread, &sources(&|_, e| self.is_visible(t, e)), passed),
             may_trap: backward(thread, &sources(&|_, e| self.may_trap(t, e)), |_| true),
-            lost: lost.reduce(|a, b| a.iter().zip(b).map(|(x, y)| *x || y).collect()).unwrap_or_default(),
+            lost,
         }
     }
 
