@@ -55,13 +55,13 @@ fn model_name(model: Model) -> &'static str {
 pub fn costs(outcome: &Outcome, peak_kb: Option<u64>) -> String {
     let s = &outcome.stats;
     let mut text = format!(
-        "\nengine        {}\nstates        {}\ntransitions   {}\nper state     {:.1} bytes, {} words of it the packed state\n\
+        "\nengine        {}\nstates        {}\ntransitions   {}\nper state     {:.1} bytes, of them {} for the packed state\n\
          workers       {}\ntime          {:.3} s\n",
         outcome.engine,
         s.states,
         s.transitions,
         s.bytes_per_state,
-        s.words,
+        8 * s.words,
         s.workers,
         s.time.as_secs_f64(),
     );
