@@ -335,7 +335,7 @@ fn place(tag: u64, capacity: usize) -> usize {
 }
 
 fn grown(capacity: usize) -> usize {
-    let factor = if capacity < 1 << 20 { 4 } else { 2 };
+    let factor = if capacity < 1 << 16 { 4 } else { 2 };
     (capacity * factor).min(MAX_CAPACITY)
 }
 
