@@ -21,6 +21,8 @@ pub fn cases(default: u32) -> ProptestConfig {
 pub enum Naive {
     Violated,
     Safe,
+    /// No violation with buffers of this size, and larger ones were asked for.
+    Bounded,
     /// No violation found, and not everything was seen.
     Unknown,
 }
@@ -53,7 +55,7 @@ pub fn naive(program: &Program, goal: &Goal, model: Model, bound: Option<usize>,
             }
         }
     }
-    if complete { Naive::Safe } else { Naive::Unknown }
+    if complete { Naive::Safe } else { Naive::Bounded }
 }
 
 /// What random programs look like.
@@ -238,6 +240,15 @@ enum Line {
     /// Two instructions side by side.
     Either(Instr, Instr, usize),
     Block(Vec<Instr>),
+    /// Two conditions that need not exclude each other.
+    Branch(RegExpr, RegExpr, usize),
+}
+
+/// Two conditions, often on the same register, and then often about the same number.
+fn branch(shape: Shape) -> impl Strategy<Value = (RegExpr, RegExpr)> {
+    let equals = |r: Reg, v: i64| Expr::binary(BinOp::Eq, Expr::Atom(r), Expr::Const(v));
+    let same = (register(shape), 0i64..2, 0i64..2).prop_map(move |(r, a, b)| (equals(r, a), equals(r, b)));
+    prop_oneof![same, (condition(shape), condition(shape))]
 }
 
 fn line(shape: Shape) -> impl Strategy<Value = Line> {
@@ -252,6 +263,7 @@ fn line(shape: Shape) -> impl Strategy<Value = Line> {
         1 => (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Line::Choose(a, b)),
         1 => (instr(), instr(), any::<usize>()).prop_map(|(a, b, l)| Line::Either(a, b, l)),
         2 => prop::collection::vec(instr(), 1..4).prop_map(Line::Block),
+        1 => (branch(shape), any::<usize>()).prop_map(|((a, b), l)| Line::Branch(a, b, l)),
     ]
 }
 
@@ -279,6 +291,10 @@ fn thread(name: String, lines: &[Line], shape: Shape) -> ThreadParts {
             Line::If(c, l) => {
                 edges.push(edge(i, target(i, *l), Instr::Assume(c.clone())));
                 edges.push(edge(i, i + 1, Instr::Assume(c.clone().negated())));
+            }
+            Line::Branch(a, b, l) => {
+                edges.push(edge(i, i + 1, Instr::Assume(a.clone())));
+                edges.push(edge(i, target(i, *l), Instr::Assume(b.clone())));
             }
             Line::Choose(a, b) => {
                 edges.push(edge(i, target(i, *a), Instr::Nop));
