@@ -452,7 +452,7 @@ pub fn pointed_program(shape: Shape, model: Model) -> impl Strategy<Value = Show
         let equals = |a: Atom, v: i64| Expr::binary(BinOp::Eq, Expr::Atom(a), Expr::Const(v));
         // A goal that names a location makes every reduction careful there, so few of them do.
         let at = |t: ThreadId| Expr::Atom(Atom::At(t, vec![state.at[t.index()]]));
-        let places = program.thread_ids().filter(|t| often & seldom & 1 << (16 + t.0) != 0);
+        let places = program.thread_ids().filter(|t| often & seldom & 1 << ((16 + t.0) % 32) != 0);
         let places: Vec<Pred> = places.map(at).collect();
         let mut facts = Vec::new();
         for t in program.thread_ids() {
@@ -460,7 +460,8 @@ pub fn pointed_program(shape: Shape, model: Model) -> impl Strategy<Value = Show
             facts.extend(registers.map(|(r, &v)| equals(Atom::Reg(t, Reg(r as u16)), v)));
         }
         facts.extend(state.memory.iter().enumerate().map(|(a, &v)| equals(Atom::Mem(Addr(a as u32)), v)));
-        let chosen = facts.into_iter().enumerate().filter(|(i, _)| often >> i & 1 != 0).map(|(_, f)| f);
+        let chosen =
+            facts.into_iter().enumerate().filter(|(i, _)| often >> (i % 32) & 1 != 0).map(|(_, f)| f);
         let pred =
             chosen.chain(places).reduce(|a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1));
         let mut parts = program.to_parts();
