@@ -44,12 +44,13 @@ fn ask(program: &Program, options: &Options) -> Answer {
 
 /// The explorer's answer must not contradict the plain machine's, and must equal it where both are certain.
 fn same(plain: Naive, answer: &Answer, what: &str) -> Result<(), TestCaseError> {
-    let agree = match (plain, answer) {
-        (Naive::Violated, Answer::Violated(_)) | (Naive::Safe, Answer::Safe(_)) => true,
-        (Naive::Bounded, Answer::Unknown(Limit::Buffer(_))) => true,
-        (_, Answer::Unknown(Limit::States(_))) => true,
-        _ => false,
-    };
+    let agree = matches!(
+        (plain, answer),
+        (Naive::Violated, Answer::Violated(_))
+            | (Naive::Safe, Answer::Safe(_))
+            | (Naive::Bounded, Answer::Unknown(Limit::Buffer(_)))
+            | (_, Answer::Unknown(Limit::States(_)))
+    );
     prop_assert!(agree, "{what}: the plain machine says {plain:?}, the explorer {answer:?}");
     Ok(())
 }
