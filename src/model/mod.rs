@@ -14,6 +14,6 @@ mod validity;
 
 pub use expr::{BinOp, DivisionByZero, Expr, UnOp, Value};
 pub use instr::{Instr, Reg, RegExpr, RmwOp};
-pub use program::{Addr, Edge, EdgeId, Loc, Location, Program, Thread, ThreadId, Variable};
+pub use program::{Addr, Edge, EdgeId, Loc, Location, Origin, Program, Thread, ThreadId, Variable};
 pub use property::{Atom, Pred, Property, PropertyKind};
 pub use validity::{Invalid, MAX_CELLS, MAX_REGISTERS, MAX_THREADS};

@@ -84,9 +84,22 @@ pub struct Edge {
     /// The instruction as the user wrote it, with the constants of templates filled in.
     #[serde(default)]
     pub text: String,
-    /// The edge of the user's program that this one was derived from, in a derived program.
+    /// What the edge stands for in the user's program, in a derived program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<EdgeId>,
+    pub origin: Option<Origin>,
+}
+
+/// What an edge of a derived program stands for: the edge of the user's program, and what part of it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Origin {
+    /// The instruction itself; a store reaches memory as well.
+    Whole(EdgeId),
+    /// A store is issued: it waits in auxiliary registers.
+    Issue(EdgeId),
+    /// A store that was issued before reaches memory.
+    Flush(EdgeId),
+    /// Book-keeping: nothing happens in the user's program.
+    Nothing,
 }
 
 /// The parts of a thread, as a front end gathers them and as `.ron` files hold them.
