@@ -69,6 +69,7 @@ pub mod engine;
 pub mod front;
 pub mod model;
 pub mod reach;
+pub mod robust;
 pub mod report;
 pub mod sem;
 pub mod verdict;

@@ -234,6 +234,21 @@ pub enum Proof {
     Exhausted,
 }
 
+/// What became of the attacks that robustness is decided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttackCount {
+    /// Pairs of a store and a load of one thread.
+    pub total: u64,
+    /// Refuted because a fence lies on every way from the store to the load, or there is no way.
+    pub fenced: u64,
+    /// Refuted because nobody else writes what is loaded, or touches what is stored.
+    pub private: u64,
+    /// Refuted because no chain of conflicts leads from the load back to the store.
+    pub acyclic: u64,
+    /// Left to the search.
+    pub left: u64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     pub states: u64,

@@ -50,6 +50,12 @@ impl Access {
         Access { reads: self.reads | other.reads, writes: self.writes | other.writes }
     }
 
+    /// The cells alone, without the lock around them.
+    #[inline]
+    pub fn cells(self) -> Access {
+        Access { reads: self.reads & !LOCK, writes: self.writes & !LOCK }
+    }
+
     /// Does it touch memory at all?
     #[inline]
     pub fn is_none(self) -> bool {

@@ -133,6 +133,8 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub struct CThread {
     pub nodes: Vec<Node>,
+    /// The node of each location.
+    pub node_of: Vec<u32>,
     pub reaches_end: Vec<bool>,
     pub end: u32,
     pub trap: u32,
@@ -400,6 +402,7 @@ impl<'a> Compiler<'a> {
         }
         CThread {
             nodes: nodes.into_iter().map(|n| n.expect("every number names a node")).collect(),
+            node_of: numbering.nodes.clone(),
             reaches_end: numbering.spread(&reaching(thread, &[thread.end()])),
             end: numbering.node(thread.end()),
             trap: numbering.trap(),
@@ -499,7 +502,6 @@ impl<'a> Compiler<'a> {
         let op = match &edge.instr {
             Instr::Load { dst, addr } => Op::Load { dst: slot(dst), addr: code(addr) },
             Instr::Store { addr, value } => Op::Store { addr: code(addr), value: code(value) },
-            Instr::Fence if self.model == Memory::Sc => Op::Nop,
             Instr::Fence => Op::Fence,
             Instr::Assign { dst, value } => Op::Assign { dst: slot(dst), value: code(value) },
             Instr::Any { dst, lo, hi } => Op::Any { dst: slot(dst), lo: *lo, hi: *hi },

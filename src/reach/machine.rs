@@ -49,7 +49,7 @@ impl Memory {
 }
 
 pub struct ProgramMachine {
-    code: Compiled,
+    pub(crate) code: Compiled,
     memory: Memory,
     reductions: Reductions,
     /// A buffer wanted to grow past its bound.
@@ -61,16 +61,16 @@ pub struct ProgramMachine {
 
 /// A state in the making.
 #[derive(Clone, Debug, Default)]
-struct Work {
-    vals: Vec<Value>,
+pub(crate) struct Work {
+    pub vals: Vec<Value>,
     /// Oldest store first; empty lists under SC.
-    buffers: Vec<Vec<(u32, Value)>>,
+    pub buffers: Vec<Vec<(u32, Value)>>,
     /// Threads that have moved since the step began.
-    moved: Vec<usize>,
+    pub moved: Vec<usize>,
 }
 
 /// What happens on the way, if anyone wants to know.
-trait Record: Clone + Default {
+pub(crate) trait Record: Clone + Default {
     fn push(&mut self, thread: usize, act: Act);
 }
 
@@ -103,7 +103,7 @@ struct Others {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Taken {
+pub(crate) enum Taken {
     Yes,
     /// Not possible in this state.
     No,
@@ -140,11 +140,11 @@ impl ProgramMachine {
         self.longest_buffer.load(Ordering::Relaxed)
     }
 
-    fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         self.code.threads.len()
     }
 
-    fn node(&self, work: &Work, t: usize) -> &super::compile::Node {
+    pub(crate) fn node(&self, work: &Work, t: usize) -> &super::compile::Node {
         &self.code.threads[t].nodes[work.vals[t] as usize]
     }
 
@@ -154,7 +154,7 @@ impl ProgramMachine {
 
     /// Is memory held by another thread's block?
     #[inline]
-    fn held_up(&self, work: &Work, t: usize) -> bool {
+    pub(crate) fn held_up(&self, work: &Work, t: usize) -> bool {
         let owner = work.vals[lock_slot(self.threads())];
         owner != 0 && owner != t as Value + 1
     }
@@ -163,7 +163,7 @@ impl ProgramMachine {
         work.vals[lock_slot(self.threads())] == t as Value + 1
     }
 
-    fn unpack(&self, words: &[u64], work: &mut Work) {
+    pub(crate) fn unpack(&self, words: &[u64], work: &mut Work) {
         work.vals.clear();
         work.vals.extend_from_slice(&self.code.template);
         work.moved.clear();
@@ -188,7 +188,7 @@ impl ProgramMachine {
         }
     }
 
-    fn pack(&self, work: &Work, out: &mut Vec<u64>) {
+    pub(crate) fn pack(&self, work: &Work, out: &mut Vec<u64>) {
         out.clear();
         self.code.layout.pack(&work.vals, out);
         if !self.has_buffers() {
@@ -210,14 +210,14 @@ impl ProgramMachine {
 
     /// The cell at an address, if there is one.
     #[inline]
-    fn cell(&self, work: &Work, addr: &Code) -> Option<usize> {
+    pub(crate) fn cell(&self, work: &Work, addr: &Code) -> Option<usize> {
         let address = addr.eval(&work.vals)?;
         ((address as u64) < self.code.cells as u64).then_some(address as usize)
     }
 
     /// Takes one edge. `choice` is the value of an `any`. A step that goes wrong leads to the trap.
     #[inline]
-    fn take(&self, work: &mut Work, t: usize, edge: &super::compile::CEdge, choice: Value) -> Taken {
+    pub(crate) fn take(&self, work: &mut Work, t: usize, edge: &super::compile::CEdge, choice: Value) -> Taken {
         let thread = &self.code.threads[t];
         match self.act(work, t, &edge.op, choice) {
             Some(Taken::Yes) => work.vals[t] = edge.to as Value,
@@ -299,13 +299,13 @@ impl ProgramMachine {
 
     /// The newest own store to the cell that has not reached memory.
     #[inline]
-    fn buffered(&self, work: &Work, t: usize, cell: usize) -> Option<Value> {
+    pub(crate) fn buffered(&self, work: &Work, t: usize, cell: usize) -> Option<Value> {
         let own = work.buffers.get(t)?;
         own.iter().rev().find(|p| p.0 as usize == cell).map(|p| p.1)
     }
 
     #[inline]
-    fn has_pending(&self, work: &Work, t: usize) -> bool {
+    pub(crate) fn has_pending(&self, work: &Work, t: usize) -> bool {
         work.buffers.get(t).is_some_and(|b| !b.is_empty())
     }
 
@@ -430,7 +430,7 @@ impl ProgramMachine {
 
     /// Runs the thread's local steps up to its next stop.
     #[inline]
-    fn run(&self, work: &mut Work, t: usize, record: &mut impl Record) {
+    pub(crate) fn run(&self, work: &mut Work, t: usize, record: &mut impl Record) {
         while !self.node(work, t).stop {
             if self.take_any(work, t, record) == Taken::No {
                 // It never will go on: its registers are its own.
@@ -474,7 +474,7 @@ impl ProgramMachine {
 
     /// Sets registers that no longer matter to the value that stands for that, where threads have moved.
     #[inline]
-    fn bury(&self, work: &mut Work) {
+    pub(crate) fn bury(&self, work: &mut Work) {
         for &t in &work.moved {
             let node = &self.code.threads[t].nodes[work.vals[t] as usize];
             for &(slot, value) in &node.dead {
@@ -614,7 +614,7 @@ const BUFFER_LENGTH: Interval = Interval { lo: 0, hi: 0xffff };
 impl Work {
     /// Becomes `other` as thread `t` begins to move.
     #[inline]
-    fn copy(&mut self, other: &Work, t: usize) {
+    pub fn copy(&mut self, other: &Work, t: usize) {
         self.vals.clone_from(&other.vals);
         self.buffers.clone_from(&other.buffers);
         self.moved.clear();

@@ -14,6 +14,9 @@ pub mod seen;
 
 pub use explore::{Found, Order, explore};
 pub use machine::{Memory, ProgramMachine};
+// For the machines that other modules build on this one.
+pub(crate) use compile::{CEdge, Node, Op, lock_slot};
+pub(crate) use machine::{Record, Scratch, Taken, Work};
 
 use crate::verdict::Action;
 
