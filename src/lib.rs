@@ -66,6 +66,7 @@
 
 pub mod cli;
 pub mod engine;
+pub mod extend;
 pub mod front;
 pub mod model;
 pub mod reach;

@@ -165,6 +165,82 @@ pub struct Trace {
     pub model: Model,
     pub events: Vec<Event>,
     pub against: Against,
+    /// Has it been proved on the way that no SC run reaches the goal?
+    pub safe_under_sc: bool,
+}
+
+impl Trace {
+    /// The stores that a load of their own thread overtook, each with the last such load.
+    pub fn delays(&self) -> Vec<(usize, usize)> {
+        delays(&self.events)
+    }
+}
+
+/// The stores that a load of their own thread overtook, each with the last such load: one that found its value in
+/// memory while the store was waiting.
+pub fn delays(events: &[Event]) -> Vec<(usize, usize)> {
+    let flushed = |store: usize| events.iter().position(|e| e.store == Some(store)).unwrap_or(events.len());
+    let overtaker = |store: usize| {
+        let between = store + 1..flushed(store);
+        between.rev().find(|&k| {
+            let e = &events[k];
+            e.thread() == events[store].thread() && e.source == Some(Source::Memory)
+        })
+    };
+    let stores = (0..events.len()).filter(|&k| events[k].kind == Kind::Store);
+    stores.filter_map(|store| Some((store, overtaker(store)?))).collect()
+}
+
+/// A run that no SC run is like: a thread delays a store past a load of its own, and what other threads do after
+/// the load leads back to the store (lazy-tso-reachability, Figure 5).
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// The whole computation, from the initial state.
+    pub events: Vec<Event>,
+    /// The event of the store that is overtaken.
+    pub store: usize,
+    /// The event of the load that overtakes it.
+    pub load: usize,
+    /// A cycle of the happens-before relation: events, each with what leads from it to the next.
+    pub cycle: Vec<(usize, Relation)>,
+}
+
+impl Witness {
+    pub fn thread(&self) -> ThreadId {
+        self.events[self.store].thread()
+    }
+
+    /// The delaying thread's events from the store to the load.
+    pub fn path(&self) -> Vec<usize> {
+        (self.store..=self.load).filter(|&k| self.events[k].thread() == self.thread()).collect()
+    }
+}
+
+/// Why one event happens before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// The thread does the one before the other.
+    ProgramOrder,
+    /// They are one event: a store and its flush, or parts of one block.
+    Same,
+    /// The one reads what the other wrote.
+    ReadsFrom,
+    /// The one write reaches memory before the other.
+    Coherence,
+    /// The one reads what the other overwrites.
+    FromRead,
+}
+
+impl Relation {
+    pub fn name(self) -> &'static str {
+        match self {
+            Relation::ProgramOrder => "po",
+            Relation::Same => "same",
+            Relation::ReadsFrom => "rf",
+            Relation::Coherence => "co",
+            Relation::FromRead => "fr",
+        }
+    }
 }
 
 /// What the last state of a trace is against.
@@ -189,6 +265,8 @@ pub struct Limits {
     pub cancelled: AtomicBool,
     /// Stored states so far, for whoever shows progress.
     pub progress: AtomicU64,
+    /// The round of refinement, for engines that have rounds.
+    pub round: AtomicU64,
 }
 
 impl Limits {
@@ -218,6 +296,13 @@ pub enum Limit {
     Buffer(usize),
     /// One state needs more words than the explorer stores.
     StateSize(usize),
+    /// So many delays were built into the program, as many as allowed.
+    Iterations(u64),
+    /// The program with its delays outgrew what a program may have.
+    ProgramSize(String),
+    /// The property can hold inside a `lock` block, where the others' buffers are frozen and count as they are: the
+    /// engine cannot see that.
+    FrozenBuffers,
 }
 
 #[derive(Clone, Debug)]
@@ -232,6 +317,33 @@ pub enum Answer {
 pub enum Proof {
     /// Every state of the model was visited, and none is a goal state.
     Exhausted,
+    /// No SC run reaches the goal, and the program, with so many delays built into it, is robust: TSO adds nothing.
+    Robust { delays: usize },
+}
+
+/// Do SC and TSO have the same behaviours?
+#[derive(Clone, Debug)]
+pub enum RobustAnswer {
+    Robust,
+    NotRobust(Witness),
+    Unknown(Limit),
+}
+
+#[derive(Clone, Debug)]
+pub struct Robustness {
+    pub answer: RobustAnswer,
+    pub attacks: AttackCount,
+    pub stats: Stats,
+}
+
+impl Robustness {
+    pub fn verdict(&self) -> &'static str {
+        match self.answer {
+            RobustAnswer::Robust => "robust",
+            RobustAnswer::NotRobust(_) => "not-robust",
+            RobustAnswer::Unknown(_) => "unknown",
+        }
+    }
 }
 
 /// What became of the attacks that robustness is decided by.
@@ -260,9 +372,38 @@ pub struct Stats {
     pub workers: usize,
     /// Rounds of refinement; 0 for an engine that has none.
     pub iterations: u64,
+    /// What each round came to, for engines that have rounds.
+    pub rounds: Vec<Round>,
     /// The longest buffer met, under TSO.
     pub longest_buffer: usize,
     pub time: Duration,
+}
+
+/// One round of refinement: an SC check, and what the oracle said.
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    /// Locations and edges of the program, delays included.
+    pub locations: usize,
+    pub edges: usize,
+    /// Stored by the SC check.
+    pub states: u64,
+    pub time: Duration,
+    pub attacks: AttackCount,
+    /// Stored by the oracle.
+    pub oracle_states: u64,
+    pub oracle_time: Duration,
+    /// The delayed paths built in after this round.
+    pub delays: Vec<Delay>,
+}
+
+/// A store that was delayed past a load, for the story: the thread, and the edges of the user's program.
+#[derive(Clone, Copy, Debug)]
+pub struct Delay {
+    pub thread: ThreadId,
+    pub store: EdgeId,
+    pub load: EdgeId,
+    /// Instructions from the one to the other.
+    pub length: usize,
 }
 
 #[derive(Clone, Debug)]

@@ -1,15 +1,14 @@
 //! `overtake check`: is a forbidden state reachable?
 
+use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::{CheckArgs, EngineArg, Exit, ModelArg, SearchArg, input, limits};
-use crate::engine::{self, Engine, Options};
+use super::{CheckArgs, EngineArg, Exit, ExtensionArg, ModelArg, OrderArg, input, limits};
+use crate::engine::{self, Engine, Form, Options};
 use crate::model::Program;
-use crate::reach::{Order, Reductions};
+use crate::reach::Order;
 use crate::report;
-use crate::verdict::{Answer, Goal, Limits, Model, Outcome};
+use crate::verdict::{Answer, Goal, Model, Outcome};
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
 pub fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
     let options = match options(args) {
@@ -20,7 +19,7 @@ pub fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
         }
     };
     let interrupt = Interrupt::new();
-    let files = args.files.iter();
+    let files = args.search.files.iter();
     files.map(|file| check(file, args, &options, &interrupt, terminal)).max().unwrap_or(Exit::Good)
 }
 
@@ -29,30 +28,38 @@ fn options(args: &CheckArgs) -> Result<Options, String> {
         ModelArg::Sc => Model::Sc,
         ModelArg::Tso => Model::Tso,
     };
-    if model == Model::Sc && args.buffer.is_some() {
-        return Err("--buffer bounds store buffers, and --model sc has none".to_string());
+    let engine = match args.engine {
+        EngineArg::Auto => Engine::Auto,
+        EngineArg::Lazy => Engine::Lazy,
+        EngineArg::Explicit => Engine::Explicit,
+    };
+    match (model, engine, args.buffer) {
+        (Model::Sc, _, Some(_)) => {
+            return Err("--buffer bounds store buffers, and --model sc has none".to_string());
+        }
+        (_, Engine::Lazy, Some(_)) => {
+            return Err("--buffer bounds store buffers, and the lazy engine has none: use --engine explicit"
+                .to_string());
+        }
+        (Model::Sc, Engine::Lazy, _) => {
+            return Err("the lazy engine answers for TSO; under SC there is nothing to delay".to_string());
+        }
+        _ => {}
     }
-    let default = Options::default();
     Ok(Options {
         model,
-        engine: match args.engine {
-            EngineArg::Auto => Engine::Auto,
-            EngineArg::Explicit => Engine::Explicit,
-        },
+        engine,
         buffer: args.buffer,
-        reductions: Reductions {
-            steps: !args.without.no_steps,
-            liveness: !args.without.no_liveness,
-            por: !args.without.no_por,
-            sleep: !args.without.no_sleep,
-            packing: !args.without.no_packing,
-            prune: !args.without.no_prune,
+        iterations: args.iterations,
+        form: match args.extension {
+            ExtensionArg::Exact => Form::Exact,
+            ExtensionArg::Additive => Form::Additive,
         },
-        order: match args.search {
-            SearchArg::Bfs => Order::BreadthFirst,
-            SearchArg::Dfs => Order::DepthFirst,
+        order: match args.order {
+            OrderArg::Bfs => Order::BreadthFirst,
+            OrderArg::Dfs => Order::DepthFirst,
         },
-        workers: args.threads.unwrap_or(default.workers),
+        ..args.search.options()
     })
 }
 
@@ -63,7 +70,8 @@ fn check(
     interrupt: &Interrupt,
     terminal: &Terminal,
 ) -> Exit {
-    let Some(program) = input::read(file, &args.input, terminal) else { return Exit::BadInput };
+    let search = &args.search;
+    let Some(program) = input::read(file, &search.input, terminal) else { return Exit::BadInput };
     if program.properties().is_empty() && !program.has_asserts() {
         let none = "the program has no property (forbid, exists, never, forall) and no assert";
         if !program.may_go_wrong() {
@@ -75,9 +83,9 @@ fn check(
             file.display()
         ));
     }
-    let limits = interrupt.watch(limits_of(args));
+    let limits = interrupt.watch(search.limits());
     let result = {
-        let _progress = (!args.json && !args.quiet).then(|| terminal.progress(&limits));
+        let _progress = (!search.json && !search.quiet).then(|| terminal.progress(&limits));
         engine::check(&program, &Goal::of(&program), options, &limits)
     };
     match result {
@@ -85,20 +93,7 @@ fn check(
             show(file, args, &program, &outcome, terminal);
             exit(&outcome)
         }
-        Err(bug) => {
-            terminal.error(&format!("{}: internal error: {bug}", file.display()));
-            terminal.complain("This is a bug of overtake. Please report it with the program.\n");
-            Exit::Internal
-        }
-    }
-}
-
-fn limits_of(args: &CheckArgs) -> Limits {
-    let memory = args.memory.or_else(limits::default_memory);
-    let limits = Limits { memory, states: args.states, ..Limits::default() };
-    match args.timeout {
-        Some(timeout) => limits.with_timeout(timeout),
-        None => limits,
+        Err(bug) => terminal.internal_error(file, &bug.to_string()),
     }
 }
 
@@ -111,49 +106,21 @@ fn exit(outcome: &Outcome) -> Exit {
 }
 
 fn show(file: &Path, args: &CheckArgs, program: &Program, outcome: &Outcome, terminal: &Terminal) {
-    let name = file.display().to_string();
-    if args.json {
-        let object = report::json::outcome(program, &name, "check", outcome, limits::peak_kb());
+    let (name, search) = (file.display().to_string(), &args.search);
+    if search.json {
+        let object = report::json::outcome(program, &name, outcome, limits::peak_kb());
         return terminal.print(&format!("{object}\n"));
     }
     for warning in &outcome.warnings {
         terminal.warning(&format!("{name}: {warning}"));
     }
-    let several = args.files.len() > 1;
+    let several = search.files.len() > 1;
     let mut text = report::answer::verdict(outcome, several.then_some(&name), terminal.color);
-    if !args.quiet {
-        let style = report::text::Style { width: terminal.width, color: terminal.color };
-        text += &report::answer::explanation(program, outcome, style);
+    if !search.quiet {
+        text += &report::answer::explanation(program, outcome, terminal.style());
     }
-    if args.verbose {
-        text += &report::answer::costs(outcome, limits::peak_kb());
+    if search.verbose {
+        text += &report::answer::costs(program, outcome, limits::peak_kb());
     }
     terminal.print(&text);
-}
-
-/// Ctrl-C ends the running search, which then tells what it knows; a second one ends the process.
-struct Interrupt(Arc<Mutex<Arc<Limits>>>);
-
-impl Interrupt {
-    fn new() -> Interrupt {
-        let current = Arc::new(Mutex::new(Arc::new(Limits::default())));
-        let watched = current.clone();
-        // Without a handler Ctrl-C still ends the process, only less politely.
-        let _ = ctrlc::set_handler(move || {
-            let limits = watched.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if limits.cancelled.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        });
-        Interrupt(current)
-    }
-
-    /// From now on, Ctrl-C is for these. One that has come already is not forgotten.
-    fn watch(&self, limits: Limits) -> Arc<Limits> {
-        let limits = Arc::new(limits);
-        let mut current = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        limits.cancelled.store(current.cancelled.load(Ordering::Relaxed), Ordering::Relaxed);
-        *current = limits.clone();
-        limits
-    }
 }

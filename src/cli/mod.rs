@@ -1,17 +1,22 @@
 //! What was typed, and what it means: the only place that knows files, terminals and processes.
 //!
 //! One file per command; `input` reads programs, `limits` turns words like `60s` and `4GiB` into numbers,
-//! `terminal` decides on colour, width and progress, `diagnose` shows what is wrong with a file. Every
+//! `interrupt` is Ctrl-C, `terminal` decides on colour, width and progress, `diagnose` shows what is wrong with a file. Every
 //! command ends in an [`Exit`], which is the process's exit code.
 
 mod check;
 mod convert;
 pub mod diagnose;
 mod input;
+mod interrupt;
 mod limits;
+mod robust;
 mod show;
 mod terminal;
 
+use crate::engine::{Options, Pruning};
+use crate::reach::Reductions;
+use crate::verdict::Limits;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -52,13 +57,15 @@ pub struct Cli {
     color: When,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 safe, 10 violated, 5 unknown (a limit was reached), 2 wrong usage or \
-                          input, 70 a bug of overtake.";
+const EXIT_CODES: &str = "Exit codes: 0 safe or robust, 10 violated or not robust, 5 unknown (a limit was reached), \
+                          2 wrong usage or input, 70 a bug of overtake.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Is a forbidden state reachable?
     Check(CheckArgs),
+    /// Do SC and TSO have the same behaviours?
+    Robust(RobustArgs),
     /// Shows a program: its memory, its threads step by step, what each may still touch
     Show(ShowArgs),
     /// Writes a program in another format
@@ -85,22 +92,14 @@ struct InputArgs {
     define: Vec<(String, i64)>,
 }
 
+/// What all commands that search have in common.
 #[derive(Debug, Args)]
-struct CheckArgs {
-    /// Programs to check; `-` is standard input (with --from)
+struct SearchArgs {
+    /// Programs to look at; `-` is standard input (with --from)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     input: InputArgs,
-    /// The memory model
-    #[arg(long, value_enum, default_value_t)]
-    model: ModelArg,
-    /// How to look for the answer
-    #[arg(long, value_enum, default_value_t)]
-    engine: EngineArg,
-    /// Bounds every store buffer to K entries; `safe` then means that none ever needed more
-    #[arg(long, value_name = "K")]
-    buffer: Option<usize>,
     /// Workers; by default one per core
     #[arg(long, value_name = "N", value_parser = limits::workers)]
     threads: Option<usize>,
@@ -113,20 +112,47 @@ struct CheckArgs {
     /// Gives up after this many stored states
     #[arg(long, value_name = "N")]
     states: Option<u64>,
-    /// The order of the search
-    #[arg(long, value_enum, default_value_t)]
-    search: SearchArg,
     /// Prints one JSON object per file
     #[arg(long)]
     json: bool,
     /// Prints verdicts alone
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
-    /// Prints what the search cost
+    /// Prints how the answer was found, and what it cost
     #[arg(short, long)]
     verbose: bool,
     #[command(flatten)]
     without: Without,
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    #[command(flatten)]
+    search: SearchArgs,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t)]
+    model: ModelArg,
+    /// How to look for the answer
+    #[arg(long, value_enum, default_value_t)]
+    engine: EngineArg,
+    /// Bounds every store buffer to K entries (explicit engine); `safe` then means that none ever needed more
+    #[arg(long, value_name = "K")]
+    buffer: Option<usize>,
+    /// Gives up after this many rounds of the lazy engine
+    #[arg(long, value_name = "N")]
+    iterations: Option<u64>,
+    /// How the lazy engine builds delays into the program
+    #[arg(long, value_enum, default_value_t)]
+    extension: ExtensionArg,
+    /// The order of the search
+    #[arg(long = "search", value_enum, default_value_t)]
+    order: OrderArg,
+}
+
+#[derive(Debug, Args)]
+struct RobustArgs {
+    #[command(flatten)]
+    search: SearchArgs,
 }
 
 #[derive(Debug, Args)]
@@ -150,6 +176,9 @@ struct Without {
     /// Stores states that cannot lead to a forbidden one
     #[arg(long)]
     no_prune: bool,
+    /// Searches for attacks that the program's text refutes
+    #[arg(long)]
+    no_static: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -166,12 +195,23 @@ enum EngineArg {
     /// Whatever suits best
     #[default]
     Auto,
+    /// Explore under SC, and build in store buffering where it could matter
+    Lazy,
     /// Enumerate the states of the memory model itself
     Explicit,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum SearchArg {
+enum ExtensionArg {
+    /// Nothing that TSO can reach is added or lost: `safe` and `violated` are both possible
+    #[default]
+    Exact,
+    /// Delays are added beside what was there: for hunting, never `safe` unless the program is robust
+    Additive,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum OrderArg {
     /// Breadth first: short traces
     #[default]
     Bfs,
@@ -207,12 +247,41 @@ struct ConvertArgs {
     output: Option<PathBuf>,
 }
 
+impl SearchArgs {
+    fn options(&self) -> Options {
+        let (default, without) = (Options::default(), &self.without);
+        Options {
+            reductions: Reductions {
+                steps: !without.no_steps,
+                liveness: !without.no_liveness,
+                por: !without.no_por,
+                sleep: !without.no_sleep,
+                packing: !without.no_packing,
+                prune: !without.no_prune,
+            },
+            pruning: if without.no_static { Pruning::Off } else { Pruning::On },
+            workers: self.threads.unwrap_or(default.workers),
+            ..default
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let memory = self.memory.or_else(limits::default_memory);
+        let limits = Limits { memory, states: self.states, ..Limits::default() };
+        match self.timeout {
+            Some(timeout) => limits.with_timeout(timeout),
+            None => limits,
+        }
+    }
+}
+
 impl Cli {
     /// Does what was asked.
     pub fn run(self) -> Exit {
         let terminal = terminal::Terminal::new(self.color);
         match self.command {
             Command::Check(args) => check::run(&args, &terminal),
+            Command::Robust(args) => robust::run(&args, &terminal),
             Command::Show(args) => show::run(&args, &terminal),
             Command::Convert(args) => convert::run(&args, &terminal),
             Command::Completions { shell } => {

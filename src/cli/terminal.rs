@@ -1,9 +1,11 @@
 //! Who is looking? Colours and widths for people, plain text for pipes, and progress while a search runs.
 
-use super::When;
+use super::{Exit, When};
+use crate::report::text::Style;
 use crate::verdict::Limits;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -57,6 +59,18 @@ impl Terminal {
         self.complain(&format!("{word}: {message}\n"));
     }
 
+    /// A bug of ours, met with this file.
+    pub fn internal_error(&self, file: &Path, bug: &str) -> Exit {
+        self.error(&format!("{}: internal error: {bug}", file.display()));
+        self.complain("This is a bug of overtake. Please report it with the program.\n");
+        Exit::Internal
+    }
+
+    /// How traces are to look.
+    pub fn style(&self) -> Style {
+        Style { width: self.width, color: self.color }
+    }
+
     /// Shows the growing number of states until the guard is dropped, if anyone can see it.
     pub fn progress(&self, limits: &Arc<Limits>) -> Progress {
         let done = Arc::new(AtomicBool::new(false));
@@ -98,7 +112,11 @@ fn watch(limits: &Limits, done: &AtomicBool) {
         let states = limits.progress.load(Ordering::Relaxed);
         let rate = states as f64 / start.elapsed().as_secs_f64();
         let (states, rate) = (HumanCount(states), HumanCount(rate as u64));
-        bar.set_message(format!("{states} states, {rate}/s, {:.0} s", start.elapsed().as_secs_f64()));
+        let round = match limits.round.load(Ordering::Relaxed) {
+            0 => String::new(),
+            round => format!("round {round}, "),
+        };
+        bar.set_message(format!("{round}{states} states, {rate}/s, {:.0} s", start.elapsed().as_secs_f64()));
         bar.tick();
         std::thread::park_timeout(Duration::from_millis(150));
     }

@@ -6,12 +6,17 @@
 //! of ours and is reported as one, never as a verdict.
 
 mod explicit;
+mod lazy;
 mod vacuity;
+
+pub use crate::extend::Form;
+pub use crate::robust::attack::Pruning;
 
 use crate::model::Program;
 use crate::reach::{Order, Reductions};
+use crate::robust::oracle::{self, Refuted, Search};
 use crate::sem::replay;
-use crate::verdict::{Action, Goal, Limits, Model, Outcome, Trace};
+use crate::verdict::{Action, Goal, Limits, Model, Outcome, Robustness, Trace};
 use std::time::Instant;
 use thiserror::Error;
 
@@ -20,9 +25,15 @@ use thiserror::Error;
 pub struct Options {
     pub model: Model,
     pub engine: Engine,
-    /// Bounds the buffers under TSO.
+    /// Bounds the buffers under TSO; only the explicit engine has buffers.
     pub buffer: Option<usize>,
+    /// Most rounds of the lazy engine.
+    pub iterations: Option<u64>,
+    /// How the lazy engine builds delays in.
+    pub form: Form,
     pub reductions: Reductions,
+    /// Whether the oracle leaves out attacks that the program's text refutes.
+    pub pruning: Pruning,
     pub order: Order,
     pub workers: usize,
 }
@@ -33,7 +44,10 @@ impl Default for Options {
             model: Model::Tso,
             engine: Engine::Auto,
             buffer: None,
+            iterations: None,
+            form: Form::Exact,
             reductions: Reductions::ALL,
+            pruning: Pruning::On,
             order: Order::BreadthFirst,
             workers: std::thread::available_parallelism().map_or(1, |n| n.get()),
         }
@@ -44,6 +58,8 @@ impl Default for Options {
 pub enum Engine {
     /// Whatever suits the question best.
     Auto,
+    /// Explores under SC and builds in store buffering where it could matter.
+    Lazy,
     /// Enumerates the states of the model itself.
     Explicit,
 }
@@ -61,12 +77,40 @@ pub fn check(
     limits: &Limits,
 ) -> Result<Outcome, Internal> {
     let start = Instant::now();
-    let mut outcome = match options.engine {
-        Engine::Auto | Engine::Explicit => explicit::check(program, goal, options, limits)?,
+    let mut outcome = match chosen(program, goal, options) {
+        Engine::Lazy => lazy::check(program, goal, options, limits)?,
+        _ => explicit::check(program, goal, options, limits)?,
     };
     outcome.warnings = vacuity::warnings(program, goal);
     outcome.stats.time = start.elapsed();
     Ok(outcome)
+}
+
+/// The engine that is asked for or, if none is, the one that suits the question.
+fn chosen(program: &Program, goal: &Goal, options: &Options) -> Engine {
+    match options.engine {
+        Engine::Auto if options.model == Model::Sc || options.buffer.is_some() => Engine::Explicit,
+        Engine::Auto if lazy::sees_all(program, goal) => Engine::Lazy,
+        Engine::Auto => Engine::Explicit,
+        asked => asked,
+    }
+}
+
+/// Do SC and TSO have the same behaviours?
+pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<Robustness, Internal> {
+    Ok(oracle::ask(program, options.search(), limits)?)
+}
+
+impl Options {
+    fn search(&self) -> Search {
+        Search { pruning: self.pruning, reductions: self.reductions, workers: self.workers }
+    }
+}
+
+impl From<Refuted> for Internal {
+    fn from(refuted: Refuted) -> Internal {
+        Internal(refuted.to_string())
+    }
 }
 
 /// Walks an engine's decisions on the plain machines, and makes the trace that the user sees.
@@ -83,5 +127,5 @@ fn confirm(program: &Program, goal: &Goal, model: Model, actions: &[Action]) -> 
         let (_, under_tso) = perform(Model::Tso, &replay::as_tso(&events))?;
         under_tso.ok_or_else(|| bug("does not reach the goal under TSO"))?;
     }
-    Ok(Trace { model, events, against })
+    Ok(Trace { model, events, against, safe_under_sc: false })
 }

@@ -3,7 +3,7 @@
 use super::table::{Color, Tone, paint};
 use super::{reason, text};
 use crate::model::Program;
-use crate::verdict::{Answer, Model, Outcome};
+use crate::verdict::{Answer, Delay, Model, Outcome, Round, Trace};
 use std::fmt::Write;
 
 /// The first line: `safe`, `violated` or `unknown`, behind the file's name if there are several files.
@@ -29,8 +29,10 @@ pub fn explanation(program: &Program, outcome: &Outcome, style: text::Style) -> 
         Answer::Violated(trace) => {
             let events = trace.events.len();
             let plural = if events == 1 { "" } else { "s" };
+            let model = model_name(trace.model);
             format!(
-                "A run of {events} event{plural} under {model}:\n\n{}",
+                "A run of {events} event{plural} under {model}{}:\n\n{}",
+                how(program, outcome, trace),
                 text::trace(program, trace, style)
             )
         }
@@ -44,6 +46,27 @@ pub fn explanation(program: &Program, outcome: &Outcome, style: text::Style) -> 
     }
 }
 
+/// What is known beyond the run itself: that no store buffering is needed, or which is.
+fn how(program: &Program, outcome: &Outcome, trace: &Trace) -> String {
+    if outcome.model == Model::Tso && trace.model == Model::Sc {
+        return ", and so under TSO".to_string();
+    }
+    if !trace.safe_under_sc {
+        return String::new();
+    }
+    let delays = trace.delays();
+    let words = |&(store, load): &(usize, usize)| {
+        let thread = program.thread(trace.events[store].thread());
+        let say = |k: usize| text::instruction(program, thread, &trace.events[k]);
+        format!("{} delays `{}` past `{}`", thread.name(), say(store), say(load))
+    };
+    let words: Vec<String> = delays.iter().map(words).collect();
+    match words.len() {
+        0 => "; no run under SC does this".to_string(),
+        _ => format!("; no run under SC does this. {}", words.join(", ")),
+    }
+}
+
 fn model_name(model: Model) -> &'static str {
     match model {
         Model::Sc => "SC",
@@ -52,7 +75,7 @@ fn model_name(model: Model) -> &'static str {
 }
 
 /// What the search cost.
-pub fn costs(outcome: &Outcome, peak_kb: Option<u64>) -> String {
+pub fn costs(program: &Program, outcome: &Outcome, peak_kb: Option<u64>) -> String {
     let s = &outcome.stats;
     let mut text = format!(
         "\nengine        {}\nstates        {}\ntransitions   {}\nper state     {:.1} bytes, of them {} for the packed state\n\
@@ -65,11 +88,55 @@ pub fn costs(outcome: &Outcome, peak_kb: Option<u64>) -> String {
         s.workers,
         s.time.as_secs_f64(),
     );
-    if outcome.model == Model::Tso {
+    if outcome.model == Model::Tso && s.rounds.is_empty() {
         let _ = writeln!(text, "buffers       {} stores at most", s.longest_buffer);
     }
     if let Some(kb) = peak_kb {
         let _ = writeln!(text, "peak memory   {:.1} MiB", kb as f64 / 1024.0);
+    }
+    for (k, r) in s.rounds.iter().enumerate() {
+        text += &round(program, k + 1, r);
+    }
+    text
+}
+
+/// What one round of refinement came to.
+fn round(program: &Program, number: usize, r: &Round) -> String {
+    let seconds = |t: std::time::Duration| format!("{:.3} s", t.as_secs_f64());
+    let mut text = format!(
+        "\nround {number}: {} locations, {} edges\n  SC check: {} states, {}\n",
+        r.locations,
+        r.edges,
+        r.states,
+        seconds(r.time)
+    );
+    if r.attacks.total > 0 {
+        let a = &r.attacks;
+        let _ = writeln!(
+            text,
+            "  oracle: {} attacks, {} of them refuted by the text, {} states, {}",
+            a.total,
+            a.total - a.left,
+            r.oracle_states,
+            seconds(r.oracle_time)
+        );
+    }
+    for Delay { thread, store, load, length } in &r.delays {
+        let thread = program.thread(*thread);
+        let say = |e| {
+            let edge = thread.edge(e);
+            match edge.text.is_empty() {
+                true => thread.show_instr(program, &edge.instr),
+                false => format!("{} (line {})", edge.text, edge.line),
+            }
+        };
+        let _ = writeln!(
+            text,
+            "  built in: {} delays {} past {}, {length} instructions",
+            thread.name(),
+            say(*store),
+            say(*load)
+        );
     }
     text
 }

@@ -3,8 +3,12 @@
 //! Fields may be added and are never renamed. What an event does not have (an address, a value) is left out.
 
 use crate::model::{Program, Value as Number};
-use crate::verdict::{Act, Against, Answer, Event, Limit, Outcome, Source, Trap};
+use crate::verdict::{
+    Act, Against, Answer, AttackCount, Delay, Event, Limit, Model, Outcome, Relation, RobustAnswer, Robustness,
+    Round, Source, Stats, Trace, Trap, Witness,
+};
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// One step of a trace. Events are counted from 0, as in the trace they stand in.
 pub fn event(program: &Program, event: &Event) -> Value {
@@ -51,37 +55,26 @@ fn trap(trap: Trap) -> Value {
 }
 
 /// Everything about one file's outcome.
-pub fn outcome(
-    program: &Program,
-    file: &str,
-    command: &str,
-    outcome: &Outcome,
-    peak_kb: Option<u64>,
-) -> Value {
-    let stats = &outcome.stats;
-    let mut fields = object(json!({
-        "tool": "overtake",
-        "version": env!("CARGO_PKG_VERSION"),
-        "file": file,
-        "command": command,
+pub fn outcome(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option<u64>) -> Value {
+    let mut fields = common(file, "check", outcome.verdict(), &outcome.stats, peak_kb);
+    fields.extend(object(json!({
         "model": outcome.model.name(),
-        "verdict": outcome.verdict(),
         "engine": outcome.engine,
-        "iterations": stats.iterations,
-        "states": stats.states,
-        "transitions": stats.transitions,
-        "bytes_per_state": stats.bytes_per_state,
-        "state_words": stats.words,
-        "workers": stats.workers,
-        "longest_buffer": stats.longest_buffer,
-        "time_ms": stats.time.as_secs_f64() * 1000.0,
-        "peak_kb": peak_kb,
+        "iterations": outcome.stats.iterations,
+        "longest_buffer": outcome.stats.longest_buffer,
         "reason": super::reason(outcome),
         "warnings": outcome.warnings,
-    }));
+    })));
+    if !outcome.stats.rounds.is_empty() {
+        let rounds = outcome.stats.rounds.iter().map(|r| round(program, r)).collect();
+        fields.insert("rounds".into(), Value::Array(rounds));
+    }
     match &outcome.answer {
         Answer::Violated(trace) => {
             fields.insert("against".into(), against(program, trace.against));
+            fields.insert("trace_model".into(), trace.model.name().into());
+            fields.insert("safe_under_sc".into(), trace.safe_under_sc.into());
+            fields.insert("delays".into(), delays(trace));
             let events = trace.events.iter().map(|e| event(program, e)).collect();
             fields.insert("trace".into(), Value::Array(events));
         }
@@ -91,6 +84,98 @@ pub fn outcome(
         Answer::Safe(_) => {}
     }
     fields.into()
+}
+
+/// What every command says of its answer.
+fn common(file: &str, command: &str, verdict: &str, stats: &Stats, peak_kb: Option<u64>) -> Map<String, Value> {
+    object(json!({
+        "tool": "overtake",
+        "version": env!("CARGO_PKG_VERSION"),
+        "file": file,
+        "command": command,
+        "verdict": verdict,
+        "states": stats.states,
+        "transitions": stats.transitions,
+        "bytes_per_state": stats.bytes_per_state,
+        "state_words": stats.words,
+        "workers": stats.workers,
+        "time_ms": milliseconds(stats.time),
+        "peak_kb": peak_kb,
+    }))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// Which stores of the trace are overtaken by which loads.
+fn delays(trace: &Trace) -> Value {
+    trace.delays().into_iter().map(|(store, load)| json!({ "store": store, "load": load })).collect()
+}
+
+/// One round of the lazy engine.
+fn round(program: &Program, round: &Round) -> Value {
+    let delay = |d: &Delay| {
+        let thread = program.thread(d.thread);
+        json!({
+            "thread": thread.name(),
+            "store_line": thread.edge(d.store).line,
+            "load_line": thread.edge(d.load).line,
+            "length": d.length,
+        })
+    };
+    json!({
+        "locations": round.locations,
+        "edges": round.edges,
+        "states": round.states,
+        "time_ms": milliseconds(round.time),
+        "attacks": attacks(&round.attacks),
+        "oracle_states": round.oracle_states,
+        "oracle_time_ms": milliseconds(round.oracle_time),
+        "delays": round.delays.iter().map(delay).collect::<Vec<_>>(),
+    })
+}
+
+fn attacks(count: &AttackCount) -> Value {
+    json!({
+        "total": count.total,
+        "fenced": count.fenced,
+        "private": count.private,
+        "acyclic": count.acyclic,
+        "searched": count.left,
+    })
+}
+
+/// Everything about one file's robustness.
+pub fn robustness(program: &Program, file: &str, robustness: &Robustness, peak_kb: Option<u64>) -> Value {
+    let mut fields = common(file, "robust", robustness.verdict(), &robustness.stats, peak_kb);
+    fields.insert("model".into(), Model::Tso.name().into());
+    fields.insert("reason".into(), super::robust::reason(robustness).into());
+    fields.insert("attacks".into(), attacks(&robustness.attacks));
+    match &robustness.answer {
+        RobustAnswer::NotRobust(found) => {
+            fields.insert("witness".into(), witness(program, found));
+        }
+        RobustAnswer::Unknown(limit) => {
+            fields.insert("limit".into(), limit_name(limit).into());
+        }
+        RobustAnswer::Robust => {}
+    }
+    fields.into()
+}
+
+/// Store, path and load as events; the trace, and the cycle by the events' places in it.
+fn witness(program: &Program, witness: &Witness) -> Value {
+    let of = |k: usize| event(program, &witness.events[k]);
+    let cycle = |(k, relation): &(usize, Relation)| json!({ "event": k, "relation": relation.name() });
+    json!({
+        "thread": program.thread(witness.thread()).name(),
+        "store": of(witness.store),
+        "path": witness.path().into_iter().map(of).collect::<Vec<_>>(),
+        "load": of(witness.load),
+        "trace": witness.events.iter().map(|e| event(program, e)).collect::<Vec<_>>(),
+        "cycle": witness.cycle.iter().map(cycle).collect::<Vec<_>>(),
+    })
 }
 
 fn against(program: &Program, against: Against) -> Value {
@@ -111,6 +196,9 @@ fn limit_name(limit: &Limit) -> &'static str {
         Limit::Cancelled => "cancelled",
         Limit::Buffer(_) => "buffer",
         Limit::StateSize(_) => "state size",
+        Limit::Iterations(_) => "iterations",
+        Limit::ProgramSize(_) => "program size",
+        Limit::FrozenBuffers => "frozen buffers",
     }
 }
 
@@ -125,7 +213,7 @@ fn object(value: Value) -> Map<String, Value> {
 mod tests {
     use super::*;
     use crate::report::text::tests::{sb, sb_trace};
-    use crate::verdict::{Model, Proof, Stats};
+    use crate::verdict::Proof;
 
     fn with(answer: Answer) -> Outcome {
         Outcome { answer, model: Model::Tso, engine: "lazy", stats: Stats::default(), warnings: vec![] }
@@ -147,7 +235,7 @@ mod tests {
     #[test]
     fn a_violation_carries_its_trace_and_its_property() {
         let program = sb();
-        let value = outcome(&program, "sb.tso", "check", &with(Answer::Violated(sb_trace())), Some(7));
+        let value = outcome(&program, "sb.tso", &with(Answer::Violated(sb_trace())), Some(7));
         assert_eq!(value["verdict"], "violated");
         assert_eq!(value["peak_kb"], 7);
         assert_eq!(value["trace"].as_array().map(Vec::len), Some(6));
@@ -157,10 +245,10 @@ mod tests {
 
     #[test]
     fn what_is_unknown_names_its_limit() {
-        let value = outcome(&sb(), "sb.tso", "check", &with(Answer::Unknown(Limit::States(9))), None);
+        let value = outcome(&sb(), "sb.tso", &with(Answer::Unknown(Limit::States(9))), None);
         assert_eq!(value["limit"], "states");
         assert_eq!(value["reason"], "the limit of 9 states was reached");
-        let value = outcome(&sb(), "sb.tso", "check", &with(Answer::Safe(Proof::Exhausted)), None);
+        let value = outcome(&sb(), "sb.tso", &with(Answer::Safe(Proof::Exhausted)), None);
         assert_eq!(value["verdict"], "safe");
         assert!(value.get("trace").is_none());
     }

@@ -7,21 +7,39 @@ pub mod answer;
 pub mod dot;
 pub mod json;
 pub mod listing;
+pub mod robust;
 mod table;
 pub mod text;
 
 use crate::model::Value;
-use crate::verdict::{Answer, Limit, Outcome, Proof, Trap};
+use crate::verdict::{Answer, Limit, Model, Outcome, Proof, Trace, Trap};
 use std::time::Duration;
 
 /// Why the answer is what it is, in a few words.
 pub fn reason(outcome: &Outcome) -> String {
     match &outcome.answer {
-        Answer::Violated(_) => "goal reached and replayed".to_string(),
+        Answer::Violated(trace) => format!("goal reached and replayed{}", under(outcome, trace)),
         Answer::Safe(Proof::Exhausted) => {
             "no forbidden state is reachable: every state that could lead to one was visited".to_string()
         }
+        Answer::Safe(Proof::Robust { delays: 0 }) => {
+            "no forbidden state is reachable under SC, and the program is robust: TSO adds nothing".to_string()
+        }
+        Answer::Safe(Proof::Robust { delays }) => format!(
+            "no forbidden state is reachable under SC, nor with the {delays} delay{} that matter; with them \
+             built in, the program is robust",
+            if *delays == 1 { "" } else { "s" }
+        ),
         Answer::Unknown(limit) => limit_reached(limit),
+    }
+}
+
+/// Which memory model it takes to violate the property, as far as that is known.
+fn under(outcome: &Outcome, trace: &Trace) -> &'static str {
+    match (outcome.model, trace.model) {
+        (Model::Tso, Model::Sc) => ", under SC already",
+        _ if trace.safe_under_sc => ", only under TSO",
+        _ => "",
     }
 }
 
@@ -33,6 +51,11 @@ fn limit_reached(limit: &Limit) -> String {
         Limit::Cancelled => "the run was cancelled".to_string(),
         Limit::Buffer(bound) => format!("a buffer would have held more than {bound} stores"),
         Limit::StateSize(words) => format!("one state takes {words} words, more than the engine stores"),
+        Limit::Iterations(rounds) => format!("the limit of {rounds} rounds was reached"),
+        Limit::ProgramSize(why) => format!("the program with its delays became too large: {why}"),
+        Limit::FrozenBuffers => "the property may hold inside a `lock` block, where other threads' buffers are \
+                                 frozen; the lazy engine cannot see that, the explicit one can"
+            .to_string(),
     }
 }
 

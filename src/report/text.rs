@@ -21,14 +21,28 @@ pub struct Style {
 
 const INDENT: usize = 2;
 
+/// A run to a forbidden state, and what that state is against.
 pub fn trace(program: &Program, trace: &Trace, style: Style) -> String {
-    let color = if style.color { Color::On } else { Color::Off };
-    let mut walk = Walk::new(program, trace.model);
-    let rows: Vec<Row> = trace.events.iter().enumerate().map(|(k, e)| walk.row(k, e)).collect();
+    let (table, walk) = walked(program, trace.model, &trace.events, style);
+    let ending = ending(program, trace, &walk);
+    format!("{table}\n{}\n", paint(&ending, Tone::Bad, color(style)))
+}
+
+/// A run under TSO.
+pub fn run(program: &Program, events: &[Event], style: Style) -> String {
+    walked(program, Model::Tso, events, style).0
+}
+
+fn walked<'a>(program: &'a Program, model: Model, events: &[Event], style: Style) -> (String, Walk<'a>) {
+    let mut walk = Walk::new(program, model);
+    let rows: Vec<Row> = events.iter().enumerate().map(|(k, e)| walk.row(k, e)).collect();
     let wide = table(program, &rows, Layout::Columns);
     let table = if wide.width(INDENT) <= style.width { wide } else { table(program, &rows, Layout::Single) };
-    let ending = ending(program, trace, &walk);
-    format!("{}\n{}\n", table.render(INDENT, color), paint(&ending, Tone::Bad, color))
+    (table.render(INDENT, color(style)), walk)
+}
+
+fn color(style: Style) -> Color {
+    if style.color { Color::On } else { Color::Off }
 }
 
 /// What one event is, in words.
@@ -178,7 +192,8 @@ fn flushed(index: usize, event: &Event) -> String {
     }
 }
 
-fn instruction(program: &Program, thread: &Thread, event: &Event) -> String {
+/// The instruction as the file has it, or the flush of a store.
+pub fn instruction(program: &Program, thread: &Thread, event: &Event) -> String {
     let edge = thread.edge(event.edge);
     match (event.kind, event.address) {
         (Kind::Flush, Some(a)) => format!("flush {}", program.cell_name(a)),

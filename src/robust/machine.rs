@@ -24,6 +24,7 @@ use super::attack::{Attacks, DelayedStore};
 use crate::model::interval::{Interval, Intervals};
 use crate::model::{EdgeId, Instr, Program, ThreadId, Value};
 use crate::reach::pack::Layout;
+use crate::reach::seen::MAX_WORDS;
 use crate::reach::{
     CEdge, Machine, Memory, Node, Op, ProgramMachine, Record, Reductions, Scratch, Sink, Sleep, Taken,
     Wanted, Work, lock_slot,
@@ -131,6 +132,11 @@ impl<'a> AttackMachine<'a> {
     /// Words of a packed state of phase 2 or 3.
     pub fn words(&self) -> usize {
         self.base.words() + self.layout.words()
+    }
+
+    /// Was a state left out because it needs too many words? Then an exhausted search is no proof.
+    pub fn too_large(&self) -> bool {
+        self.words() > MAX_WORDS
     }
 
     fn is_phase_1(&self, state: &[u64]) -> bool {
@@ -494,7 +500,9 @@ impl Machine for AttackMachine<'_> {
         let AttackScratch { phase1, base, next, packed } = scratch;
         let mut hand_over = |attack: &mut Attack, _: &()| {
             self.pack(attack, packed);
-            sink.state(packed, 0);
+            if !self.too_large() {
+                sink.state(packed, 0);
+            }
             ControlFlow::Continue(())
         };
         if !self.is_phase_1(state) {

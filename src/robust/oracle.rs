@@ -1,21 +1,97 @@
-//! Is there a witness? The search over all attacks at once, and the computation it finds.
+//! Is there a witness? One search for all attacks, and the computation it finds.
 //!
-//! All attacks share one search, and so the SC states of its phase 1; being breadth first, it finds a witness with few
-//! steps. What it finds is a sequence of decisions. They are performed on the plain TSO machine, events that do
+//! All attacks share a search, and so the SC states of its phase 1; being breadth first, it finds a witness with few
+//! steps. What it finds is a sequence of decisions. They are followed on the plain TSO machine, events that do
 //! not happen after the load are moved before it, and `hb` checks conditions W1 to W5 on the result: a
 //! witness that does not pass is a bug of ours and never an answer.
 
 use super::attack::{Attacks, Pruning};
+use super::hb::{Attack, HappensBefore, check_witness, normalised};
 use super::machine::AttackMachine;
-use crate::model::Program;
+use crate::model::{Program, ThreadId};
 use crate::reach::{Found, Order, Reductions, explore};
-use crate::verdict::Limits;
+use crate::sem::replay::follow;
+use crate::verdict::{Act, Action, Event, Kind, Limit, Limits, Model, RobustAnswer, Robustness, Stats, Witness};
+use std::time::Instant;
+use thiserror::Error;
 
-pub fn search(program: &Program, limits: &Limits, workers: usize) -> Option<Found> {
-    let attacks = Attacks::of(program, Pruning::On);
-    if attacks.stores.is_empty() {
-        return None;
-    }
-    let machine = AttackMachine::new(program, &attacks, Reductions::ALL);
-    Some(explore(&machine, limits, Order::BreadthFirst, workers))
+/// A bug of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the witness {0}")]
+pub struct Refuted(String);
+
+/// How to look for a witness.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    pub pruning: Pruning,
+    pub reductions: Reductions,
+    pub workers: usize,
+}
+
+/// Does the program have a witness?
+pub fn ask(program: &Program, search: Search, limits: &Limits) -> Result<Robustness, Refuted> {
+    let start = Instant::now();
+    let attacks = Attacks::of(program, search.pruning);
+    let mut stats = Stats { workers: search.workers, ..Stats::default() };
+    let answer = if attacks.stores.is_empty() {
+        RobustAnswer::Robust
+    } else {
+        let machine = AttackMachine::new(program, &attacks, search.reductions);
+        let found = explore(&machine, limits, Order::BreadthFirst, search.workers);
+        stats.states = found.states;
+        stats.transitions = found.transitions;
+        stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
+        stats.words = machine.words();
+        answer(program, &machine, found)?
+    };
+    stats.time = start.elapsed();
+    Ok(Robustness { answer, attacks: attacks.count, stats })
+}
+
+fn answer(program: &Program, machine: &AttackMachine, found: Found) -> Result<RobustAnswer, Refuted> {
+    Ok(match (found.goal, found.limit) {
+        (Some(actions), _) => RobustAnswer::NotRobust(witness(program, actions)?),
+        (None, Some(limit)) => RobustAnswer::Unknown(limit),
+        (None, None) if machine.too_large() => RobustAnswer::Unknown(Limit::StateSize(machine.words())),
+        (None, None) => RobustAnswer::Robust,
+    })
+}
+
+/// The computation of the attack's decisions, once the attacker has flushed, as a checked witness.
+fn witness(program: &Program, mut actions: Vec<Action>) -> Result<Witness, Refuted> {
+    let refuted = |why: String| Refuted(why);
+    let walk = |actions: &[Action]| {
+        let events = follow(program, Model::Tso, actions.iter().copied());
+        events.map_err(|m| refuted(format!("does not replay: {m}")))
+    };
+    let (attacker, pending) = delaying(&walk(&actions)?).ok_or_else(|| refuted("delays nothing".into()))?;
+    actions.extend(std::iter::repeat_n(Action { thread: attacker, act: Act::Flush }, pending));
+    let events = walk(&actions)?;
+    let attack = attack(&events, attacker).ok_or_else(|| refuted("has no load that overtakes".into()))?;
+    let (actions, attack) = normalised(&events, &attack);
+    let events = walk(&actions)?;
+    check_witness(&events, &attack).map_err(|broken| refuted(broken.to_string()))?;
+    let cycle = HappensBefore::of(&events).cycle().ok_or_else(|| refuted("has no cycle".into()))?;
+    Ok(Witness { events, store: attack.store, load: attack.load, cycle })
+}
+
+/// The thread that still has stores in its buffer, and how many.
+fn delaying(events: &[Event]) -> Option<(ThreadId, usize)> {
+    let pending = |t: ThreadId| {
+        let of = |kind: Kind| {
+            events.iter().filter(|e| e.thread() == t && e.kind == kind && e.trap.is_none()).count()
+        };
+        of(Kind::Store) - of(Kind::Flush)
+    };
+    events.iter().map(|e| e.thread()).find(|&t| pending(t) > 0).map(|t| (t, pending(t)))
+}
+
+/// The attacker's first store that is not flushed at once, and its last load.
+fn attack(events: &[Event], attacker: ThreadId) -> Option<Attack> {
+    let own = |k: &usize| events[*k].thread() == attacker;
+    let at_once = |k: usize| events.get(k + 1).is_some_and(|e| e.store == Some(k));
+    let mut stores = (0..events.len()).filter(own).filter(|&k| events[k].kind == Kind::Store);
+    let store = stores.find(|&k| !at_once(k) && events[k].trap.is_none())?;
+    let load = (0..events.len()).filter(own).rfind(|&k| events[k].kind == Kind::Load)?;
+    Some(Attack { store, load })
 }

@@ -40,6 +40,17 @@ pub fn perform(
     }
 }
 
+/// Walks all decisions from the initial state, whatever they come by.
+pub fn follow(
+    program: &Program,
+    model: Model,
+    actions: impl IntoIterator<Item = Action>,
+) -> Result<Vec<Event>, Mismatch> {
+    let mut walk = Walk::new(program, model);
+    actions.into_iter().try_for_each(|action| walk.take(action))?;
+    Ok(walk.events)
+}
+
 /// Walks the events from the initial state to the state they lead to.
 pub fn replay(program: &Program, model: Model, events: &[Event]) -> Result<State, Mismatch> {
     let mut walk = Walk::new(program, model);

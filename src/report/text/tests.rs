@@ -48,7 +48,7 @@ pub fn sb_trace() -> Trace {
     let (x, y) = (access(&p, 0, 0, 0, 1), access(&p, 1, 0, 1, 1));
     let (r0, r1) = (access(&p, 0, 1, 1, 0), access(&p, 1, 1, 0, 0));
     let (fx, fy) = (flush(&x, 0), flush(&y, 1));
-    Trace { model: Model::Tso, events: vec![x, y, r0, r1, fx, fy], against: Against::Property(0) }
+    Trace { model: Model::Tso, events: vec![x, y, r0, r1, fx, fy], against: Against::Property(0), safe_under_sc: false }
 }
 
 const PLAIN: Style = Style { width: 100, color: false };
@@ -107,6 +107,7 @@ fn under_sc_a_store_changes_memory_at_once() {
         model: Model::Sc,
         events: vec![access(&p, 0, 0, 0, 5), access(&p, 0, 1, 0, 5), wrong],
         against: Against::Trap(ThreadId(0), Trap::Assertion),
+        safe_under_sc: false,
     };
     check(
         &p,
@@ -130,7 +131,7 @@ fn a_load_from_the_own_buffer_names_the_store() {
     );
     let load = Event { source: Some(Source::Buffer(0)), ..access(&p, 0, 1, 0, 1) };
     let events = vec![access(&p, 0, 0, 0, 1), load, event(&p, 0, 2)];
-    let run = Trace { model: Model::Tso, events, against: Against::Property(0) };
+    let run = Trace { model: Model::Tso, events, against: Against::Property(0), safe_under_sc: false };
     check(
         &p,
         &run,
@@ -155,7 +156,7 @@ fn blocks_and_locked_instructions_are_visible() {
     let assign = Event { value: Some(2), ..event(&p, 1, 0) };
     let done = flush(&store, 1);
     let events = vec![event(&p, 0, 0), store, assign, done, event(&p, 0, 2), add];
-    let run = Trace { model: Model::Tso, events, against: Against::Property(0) };
+    let run = Trace { model: Model::Tso, events, against: Against::Property(0), safe_under_sc: false };
     check(
         &p,
         &run,
