@@ -11,6 +11,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("cli", &["engine", "front", "model", "reach", "report", "sem", "verdict"]),
     ("report", &["model", "verdict"]),
     ("engine", &["model", "reach", "sem", "verdict"]),
+    ("robust", &["model", "reach", "sem", "verdict"]),
     ("reach", &["model", "verdict"]),
     ("sem", &["model", "verdict"]),
     ("front", &["model"]),

@@ -7,5 +7,6 @@
 //! run alone.
 
 pub mod attack;
-pub mod machine;
+pub mod hb;
+mod machine;
 pub mod oracle;

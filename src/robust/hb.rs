@@ -1,0 +1,679 @@
+//! What depends on what in a TSO computation, and is the computation a witness against robustness?
+//!
+//! The happens-before relation of lazy-tso-reachability, Section 4: program order, the equivalence of a store
+//! with its flush, and conflicts on memory. A program is robust iff no TSO computation has a cycle in it; a
+//! *witness* (Figure 5) is a computation that delays as little as possible and still has one.
+//!
+//! Two things are not as in the paper. An early read happens before the next write that follows the store it
+//! read from; without that, `programs/litmus/early-read.tso` would pass for robust. And all events of a
+//! `lock` … `unlock` block are one event, because nothing can come between them.
+//!
+//! Invariant: events of one class (a store and its flush, a block) are never ordered among themselves, unless
+//! by way of an event outside. Everything here is read off the events alone, which are taken to be a computation:
+//! whether they are, `sem::replay` says. Not here: looking for witnesses.
+
+use crate::model::{Addr, ThreadId};
+use crate::verdict::{Action, Event, Kind, Relation, Source};
+use bit_set::BitSet;
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::unionfind::UnionFind;
+use petgraph::visit::EdgeRef;
+use std::collections::{HashMap, VecDeque};
+use thiserror::Error;
+
+/// The nodes are the events, by their index. Program order and coherence are given by their immediate steps.
+pub type Graph = DiGraph<(), Relation, u32>;
+
+/// The happens-before relation of one computation, and its strict transitive closure.
+#[derive(Clone, Debug)]
+pub struct HappensBefore {
+    graph: Graph,
+    /// Per event, the first of the events that are one with it.
+    class: Vec<usize>,
+    /// Per event, its strongly connected component.
+    component: Vec<usize>,
+    /// Per component, those that can be reached by leaving a class: itself only if it has several.
+    later: Vec<BitSet>,
+}
+
+impl HappensBefore {
+    pub fn of(events: &[Event]) -> HappensBefore {
+        let mut graph = Graph::with_capacity(events.len(), 4 * events.len());
+        for _ in events {
+            graph.add_node(());
+        }
+        order_threads(&mut graph, events);
+        equate(&mut graph, events);
+        order_memory(&mut graph, events);
+        let class = classes(&graph);
+        let (component, later) = closure(&graph, &class);
+        HappensBefore { graph, class, component, later }
+    }
+
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Are the two one event?
+    pub fn same(&self, a: usize, b: usize) -> bool {
+        self.class[a] == self.class[b]
+    }
+
+    /// Does `b` happen after `a`? Not because the two are one event, but by a conflict or by program order.
+    pub fn after(&self, a: usize, b: usize) -> bool {
+        self.later[self.component[a]].contains(self.component[b])
+    }
+
+    /// Then no SC computation has this happens-before relation.
+    pub fn is_cyclic(&self) -> bool {
+        (0..self.class.len()).any(|e| self.after(e, e))
+    }
+
+    /// A cycle through as few classes as possible: events, each with its relation to the next, and the last with
+    /// its relation to the first.
+    pub fn cycle(&self) -> Option<Vec<(usize, Relation)>> {
+        let mut members = vec![Vec::new(); self.class.len()];
+        for (event, &class) in self.class.iter().enumerate() {
+            members[class].push(event);
+        }
+        let starts =
+            (0..members.len()).filter(|&class| !members[class].is_empty() && self.after(class, class));
+        let links = starts.filter_map(|start| self.cycle_through(start, &members)).min_by_key(Vec::len)?;
+        let mut cycle = Vec::new();
+        for (i, link) in links.iter().enumerate() {
+            cycle.push((link.from, link.relation));
+            if link.to != links[(i + 1) % links.len()].from {
+                cycle.push((link.to, Relation::Same));
+            }
+        }
+        Some(cycle)
+    }
+
+    /// Breadth-first search from the class back to it.
+    fn cycle_through(&self, start: usize, members: &[Vec<usize>]) -> Option<Vec<Link>> {
+        let mut came_by: HashMap<usize, Link> = HashMap::new();
+        let mut overtaken = BitSet::new();
+        let mut todo = VecDeque::from([start]);
+        while let Some(class) = todo.pop_front() {
+            for link in self.links_from(&members[class], &mut overtaken) {
+                let to = self.class[link.to];
+                if to == start {
+                    return Some(self.walk_back(start, link, &came_by));
+                }
+                came_by.entry(to).or_insert_with(|| {
+                    todo.push_back(to);
+                    link
+                });
+            }
+        }
+        None
+    }
+
+    fn walk_back(&self, start: usize, last: Link, came_by: &HashMap<usize, Link>) -> Vec<Link> {
+        let mut links = vec![last];
+        let mut class = self.class[last.from];
+        while class != start {
+            links.push(came_by[&class]);
+            class = self.class[came_by[&class].from];
+        }
+        links.reverse();
+        links
+    }
+
+    /// The ways out of a class. Program order leads to everything that the thread does later, in one step; events in
+    /// `overtaken` have been met in that way before, and all that follows them too.
+    fn links_from(&self, members: &[usize], overtaken: &mut BitSet) -> Vec<Link> {
+        let mut links = Vec::new();
+        for &from in members {
+            for edge in self.graph.edges(NodeIndex::new(from)) {
+                let (to, relation) = (edge.target().index(), *edge.weight());
+                if self.same(from, to) {
+                    continue;
+                }
+                if relation == Relation::ProgramOrder {
+                    let later = std::iter::successors(Some(to), |&e| self.next_of_thread(e));
+                    let new = later.take_while(|&e| overtaken.insert(e));
+                    links.extend(new.map(|to| Link { from, to, relation }));
+                } else {
+                    links.push(Link { from, to, relation });
+                }
+            }
+        }
+        links
+    }
+
+    fn next_of_thread(&self, event: usize) -> Option<usize> {
+        let mut edges = self.graph.edges(NodeIndex::new(event));
+        edges.find(|e| *e.weight() == Relation::ProgramOrder).map(|e| e.target().index())
+    }
+}
+
+/// One step of a cycle, from one class to another.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    from: usize,
+    to: usize,
+    relation: Relation,
+}
+
+fn relate(graph: &mut Graph, from: usize, relation: Relation, to: usize) {
+    graph.add_edge(NodeIndex::new(from), NodeIndex::new(to), relation);
+}
+
+fn order_threads(graph: &mut Graph, events: &[Event]) {
+    let mut last: HashMap<ThreadId, usize> = HashMap::new();
+    for (i, event) in events.iter().enumerate().filter(|(_, e)| e.kind != Kind::Flush) {
+        if let Some(before) = last.insert(event.thread(), i) {
+            relate(graph, before, Relation::ProgramOrder, i);
+        }
+    }
+}
+
+fn equate(graph: &mut Graph, events: &[Event]) {
+    let mut same = |a, b| {
+        relate(graph, a, Relation::Same, b);
+        relate(graph, b, Relation::Same, a);
+    };
+    // The `lock` of the block that holds memory; there is one at a time, and its buffer was empty at its beginning.
+    let mut block: Option<usize> = None;
+    for (i, event) in events.iter().enumerate() {
+        if let Some(store) = event.store {
+            same(store, i);
+        }
+        match block {
+            Some(lock) if events[lock].thread() == event.thread() => {
+                same(lock, i);
+                if is_lock_or_unlock(event) {
+                    block = None;
+                }
+            }
+            None if is_lock_or_unlock(event) => block = Some(i),
+            _ => {}
+        }
+    }
+}
+
+/// Locked instructions that act on memory have an address, or have gone wrong for want of one.
+fn is_lock_or_unlock(event: &Event) -> bool {
+    event.kind == Kind::Locked && event.address.is_none() && event.trap.is_none()
+}
+
+/// What has happened to a cell so far.
+#[derive(Default)]
+struct History {
+    last_write: Option<usize>,
+    /// Who has read what the last write left, or what was there initially.
+    readers: Vec<usize>,
+}
+
+impl History {
+    fn read(&mut self, graph: &mut Graph, load: usize) {
+        if let Some(write) = self.last_write {
+            relate(graph, write, Relation::ReadsFrom, load);
+        }
+    }
+
+    fn write(&mut self, graph: &mut Graph, write: usize) {
+        if let Some(before) = self.last_write.replace(write) {
+            relate(graph, before, Relation::Coherence, write);
+        }
+        for reader in self.readers.drain(..) {
+            relate(graph, reader, Relation::FromRead, write);
+        }
+    }
+}
+
+/// Conflicts, in the order in which memory is reached. An early read takes part when its store does: from then on it
+/// is a reader like others, and the next write comes after it.
+fn order_memory(graph: &mut Graph, events: &[Event]) {
+    let mut cells: HashMap<Addr, History> = HashMap::new();
+    let mut early: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (i, event) in events.iter().enumerate() {
+        let Some(address) = event.address else { continue };
+        let cell = cells.entry(address).or_default();
+        match (event.kind, event.source) {
+            (Kind::Load, Some(Source::Buffer(store))) => {
+                relate(graph, store, Relation::ReadsFrom, i);
+                early.entry(store).or_default().push(i);
+            }
+            (Kind::Load, _) => {
+                cell.read(graph, i);
+                cell.readers.push(i);
+            }
+            (Kind::Locked, _) => {
+                cell.read(graph, i);
+                cell.write(graph, i);
+            }
+            (Kind::Flush, _) => {
+                cell.write(graph, i);
+                cell.readers.extend(event.store.and_then(|store| early.remove(&store)).into_iter().flatten());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn classes(graph: &Graph) -> Vec<usize> {
+    let mut sets: UnionFind<usize> = UnionFind::new(graph.node_count());
+    for edge in graph.edge_references().filter(|e| *e.weight() == Relation::Same) {
+        sets.union(edge.source().index(), edge.target().index());
+    }
+    let mut first: HashMap<usize, usize> = HashMap::new();
+    sets.into_labeling().into_iter().enumerate().map(|(i, set)| *first.entry(set).or_insert(i)).collect()
+}
+
+/// Per event its component, and per component those that come later. Classes lie inside components, and components
+/// come with those that they lead to before them.
+fn closure(graph: &Graph, class: &[usize]) -> (Vec<usize>, Vec<BitSet>) {
+    let components = kosaraju_scc(graph);
+    let mut component = vec![0; graph.node_count()];
+    for (c, members) in components.iter().enumerate() {
+        members.iter().for_each(|m| component[m.index()] = c);
+    }
+    let mut later: Vec<BitSet> = Vec::with_capacity(components.len());
+    for (c, members) in components.iter().enumerate() {
+        let mut set = BitSet::new();
+        for next in members.iter().flat_map(|&m| graph.neighbors(m)).map(|n| component[n.index()]) {
+            if next != c && set.insert(next) {
+                set.union_with(&later[next]);
+            }
+        }
+        if members.iter().any(|m| class[m.index()] != class[members[0].index()]) {
+            set.insert(c);
+        }
+        later.push(set);
+    }
+    (component, later)
+}
+
+/// The store that is delayed and the load that overtakes it, as events of a computation; both are the attacker's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attack {
+    pub store: usize,
+    pub load: usize,
+}
+
+/// The first condition on witnesses that does not hold, and an event that shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Broken {
+    #[error("event {0} is not the store or not the load of an attack: a thread's store, its load, its flush")]
+    Shape(usize),
+    #[error("W1: event {0} stores, is not the attacker's, and is not flushed at once")]
+    W1(usize),
+    #[error("W2: event {0} keeps the attack's store from being the first that is delayed, up to its load")]
+    W2(usize),
+    #[error("W3: event {0} is the attacker's, between the load and the flush")]
+    W3(usize),
+    #[error("W4: event {0} is not followed by its flush, or comes after the attack and is no harmless flush")]
+    W4(usize),
+    #[error("W5: event {0} does not happen after the load")]
+    W5(usize),
+}
+
+/// Is the computation a witness τ1 · store · τ2 · load · τ3 · flush · τ4 (Figure 5)?
+///
+/// - W1: only the attacker delays stores; the other threads behave as under SC.
+/// - W2: `store` is the attacker's first delayed store, nothing of the attacker's is flushed or needs to be until
+///   `load`, and `load` reads memory.
+/// - W3: `load` is the last event of the attacker's that overtakes the store.
+/// - W4: after the flush the attacker's other stores follow, and nothing else. None is to the address of `load`.
+/// - W5: everything in τ3 happens after the load, and so does the flush. That closes a cycle: the flush is the
+///   store, and the load comes after it in program order.
+///
+/// Further, `events` is a computation, and leaves all buffers empty.
+pub fn check_witness(events: &[Event], attack: &Attack) -> Result<(), Broken> {
+    let flush = check_shape(events, attack)?;
+    let attacker = events[attack.store].thread();
+    refuse(events, 0..events.len(), Broken::W1, |i, e| e.thread() != attacker && delayed(events, i))?;
+    check_w2(events, attack)?;
+    refuse(events, attack.load + 1..flush, Broken::W3, |_, e| e.thread() == attacker)?;
+    let address = events[attack.load].address;
+    let harmless = |e: &Event| e.thread() == attacker && e.kind == Kind::Flush && e.address != address;
+    refuse(events, flush + 1..events.len(), Broken::W4, |_, e| !harmless(e))?;
+    refuse(events, 0..events.len(), Broken::W4, |i, e| buffers(e) && flush_of(events, i).is_none())?;
+    let hb = HappensBefore::of(events);
+    refuse(events, attack.load + 1..flush + 1, Broken::W5, |i, _| !hb.after(attack.load, i))
+}
+
+/// The flush of the attack's store, if store, load and flush are one thread's and in this order.
+fn check_shape(events: &[Event], attack: &Attack) -> Result<usize, Broken> {
+    let Attack { store, load } = *attack;
+    let store_event = events.get(store).filter(|e| buffers(e)).ok_or(Broken::Shape(store))?;
+    let is_load = |e: &&Event| e.kind == Kind::Load && e.thread() == store_event.thread();
+    events.get(load).filter(is_load).ok_or(Broken::Shape(load))?;
+    let flush = flush_of(events, store).ok_or(Broken::Shape(store))?;
+    if store < load && load < flush { Ok(flush) } else { Err(Broken::Shape(load)) }
+}
+
+fn check_w2(events: &[Event], attack: &Attack) -> Result<(), Broken> {
+    let attacker = events[attack.store].thread();
+    let own = |e: &Event| e.thread() == attacker;
+    let drains = |e: &Event| matches!(e.kind, Kind::Flush | Kind::Fence | Kind::Locked);
+    refuse(events, 0..attack.store, Broken::W2, |i, e| own(e) && delayed(events, i))?;
+    refuse(events, attack.store + 1..attack.load, Broken::W2, |_, e| own(e) && drains(e))?;
+    let early = events[attack.load].source != Some(Source::Memory);
+    if early { Err(Broken::W2(attack.load)) } else { Ok(()) }
+}
+
+/// The condition is broken at the first event of the range that is bad.
+fn refuse(
+    events: &[Event],
+    range: std::ops::Range<usize>,
+    broken: fn(usize) -> Broken,
+    bad: impl Fn(usize, &Event) -> bool,
+) -> Result<(), Broken> {
+    match range.into_iter().find(|&i| bad(i, &events[i])) {
+        Some(i) => Err(broken(i)),
+        None => Ok(()),
+    }
+}
+
+/// Does the event put a store into a buffer? Not one that has gone wrong.
+fn buffers(event: &Event) -> bool {
+    event.kind == Kind::Store && event.trap.is_none()
+}
+
+/// Is this a store that is not followed by its flush at once?
+fn delayed(events: &[Event], i: usize) -> bool {
+    buffers(&events[i]) && events.get(i + 1).is_none_or(|next| next.store != Some(i))
+}
+
+/// Where the store reaches memory.
+pub fn flush_of(events: &[Event], store: usize) -> Option<usize> {
+    events.iter().position(|e| e.store == Some(store))
+}
+
+/// The decisions of a computation with W1 to W4, after every event between the load and the flush that does not
+/// happen after the load has been moved directly before it; and where the attack is then.
+///
+/// The moved events keep their order. They do not depend on those they overtake, so the decisions are possible, and
+/// have the same happens-before relation: if the flush happens after the load, they make a witness.
+pub fn normalised(events: &[Event], attack: &Attack) -> (Vec<Action>, Attack) {
+    let Attack { store, load } = *attack;
+    let flush = flush_of(events, store).unwrap_or(events.len());
+    let hb = HappensBefore::of(events);
+    let (stay, moved): (Vec<usize>, Vec<usize>) = (load + 1..flush).partition(|&e| hb.after(load, e));
+    let attack = Attack { store, load: load + moved.len() };
+    let order = (0..load).chain(moved).chain([load]).chain(stay).chain(flush..events.len());
+    (order.map(|i| events[i].action).collect(), attack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::tso;
+    use crate::model::Program;
+    use crate::sem::{State, replay};
+    use crate::verdict::{Act, Goal, Model};
+    use Relation::*;
+
+    /// The simplified Dekker of Figure 1, with something to spare in both threads.
+    const DEKKER: &str = "
+        shared x, y, z
+        thread p0; store [x], 1; load r, [y]; nop; end
+        thread p1; store [y], 1; load r, [x]; load r, [z]; end
+    ";
+
+    const EARLY_READ: &str = "
+        shared x, z
+        thread p0; store [x], 1; store [z], 1; load r, [x]; end
+        thread p1; store [x], 2; store [z], 2; end
+    ";
+
+    const BLOCK: &str = "
+        shared x, y
+        thread p0; lock; load r, [x]; store [y], 1; unlock; end
+        thread p1; store [x], 2; load s, [y]; end
+    ";
+
+    fn program(source: &str) -> Program {
+        tso::read(source, &[]).expect("the source is a program").program
+    }
+
+    /// The run of a schedule: `0` lets thread 0 do its next instruction, `0!` flushes its oldest store.
+    fn run(source: &str, schedule: &str) -> Vec<Event> {
+        let program = program(source);
+        let mut state = State::initial(&program);
+        let mut actions = Vec::new();
+        for word in schedule.split_whitespace() {
+            let thread = ThreadId(word.trim_end_matches('!').parse().expect("a thread's number"));
+            let steps = crate::sem::tso::thread_steps(&program, &state, thread);
+            let flush = word.ends_with('!');
+            let step = steps.into_iter().find(|s| (s.event.action.act == Act::Flush) == flush);
+            let step = step.unwrap_or_else(|| panic!("{word} is not possible after {actions:?}"));
+            actions.push(step.event.action);
+            state = step.state;
+        }
+        perform(&program, actions)
+    }
+
+    fn perform(program: &Program, actions: Vec<Action>) -> Vec<Event> {
+        replay::perform(program, Model::Tso, &Goal::default(), actions).expect("the run is possible").0
+    }
+
+    fn cycle(events: &[Event]) -> Option<Vec<(usize, Relation)>> {
+        let hb = HappensBefore::of(events);
+        assert_eq!(hb.is_cyclic(), hb.cycle().is_some());
+        hb.cycle()
+    }
+
+    fn edges(hb: &HappensBefore, relation: Relation) -> Vec<(usize, usize)> {
+        let edges = hb.graph().edge_references().filter(|e| *e.weight() == relation);
+        edges.map(|e| (e.source().index(), e.target().index())).collect()
+    }
+
+    #[test]
+    fn figure_4_is_a_cycle_of_four() {
+        let events = run(DEKKER, "0 0 1 1! 1 0!");
+        let around =
+            [(0, ProgramOrder), (1, FromRead), (3, Same), (2, ProgramOrder), (4, FromRead), (5, Same)];
+        assert_eq!(cycle(&events).expect("it is cyclic"), around);
+        assert_eq!(check_witness(&events, &Attack { store: 0, load: 1 }), Ok(()));
+    }
+
+    #[test]
+    fn the_cycle_skips_local_events() {
+        let padded = "
+            shared x, y
+            thread p0; store [x], 1; nop; nop; load r, [y]; end
+            thread p1; store [y], 1; nop; nop; nop; load r, [x]; end
+        ";
+        let cycle = cycle(&run(padded, "0 0 0 0 1 1! 1 1 1 1 0!")).expect("it is cyclic");
+        assert_eq!(cycle.iter().filter(|(_, relation)| *relation != Same).count(), 4);
+    }
+
+    #[test]
+    fn turns_make_no_cycle() {
+        assert_eq!(cycle(&run(DEKKER, "0 0! 0 1 1! 1")), None);
+        assert_eq!(cycle(&run(EARLY_READ, "0 0! 0 0! 0 1 1! 1 1!")), None);
+        assert_eq!(cycle(&run(BLOCK, "1 1! 0 0 0 0! 0 1")), None);
+    }
+
+    #[test]
+    fn a_delay_that_nobody_notices_makes_no_cycle() {
+        assert_eq!(cycle(&run(DEKKER, "0 0 0! 1 1! 1")), None);
+    }
+
+    #[test]
+    fn events_that_are_one_are_not_after_each_other() {
+        let hb = HappensBefore::of(&run(BLOCK, "0 0 0 0! 0"));
+        assert!((0..5).all(|a| (0..5).all(|b| hb.same(a, b) && !hb.after(a, b))));
+        let hb = HappensBefore::of(&run(EARLY_READ, "0 0 0 0! 0!"));
+        assert!(hb.same(0, 3) && !hb.after(0, 3) && !hb.after(3, 0));
+        assert!(hb.after(0, 2) && hb.after(3, 2) && !hb.after(2, 0));
+    }
+
+    #[test]
+    fn an_early_read_comes_before_what_overwrites_its_store() {
+        let events = run(EARLY_READ, "0 0 0 0! 1 1! 1 1! 0!");
+        assert_eq!(events[2].source, Some(Source::Buffer(0)));
+        let hb = HappensBefore::of(&events);
+        assert_eq!(edges(&hb, ReadsFrom), [(0, 2)]);
+        assert_eq!(edges(&hb, FromRead), [(2, 5)]);
+        let around = [
+            (1, ProgramOrder),
+            (2, FromRead),
+            (5, Same),
+            (4, ProgramOrder),
+            (6, Same),
+            (7, Coherence),
+            (8, Same),
+        ];
+        assert_eq!(cycle(&events).expect("it is cyclic"), around);
+        let without =
+            edges(&hb, ProgramOrder).into_iter().chain(edges(&hb, Same)).chain(edges(&hb, Coherence));
+        let rest: petgraph::graph::DiGraph<(), ()> =
+            petgraph::graph::DiGraph::from_edges(without.map(|(a, b)| (a as u32, b as u32)));
+        let first =
+            kosaraju_scc(&rest).into_iter().find(|c| c.contains(&NodeIndex::new(1))).expect("one has it");
+        assert_eq!(first.len(), 2, "nothing but its flush is on a cycle with the store");
+    }
+
+    #[test]
+    fn an_early_read_before_the_flush_of_its_store_is_before_nothing_in_memory() {
+        let hb = HappensBefore::of(&run(EARLY_READ, "0 0 0 1 1!"));
+        assert_eq!(edges(&hb, FromRead), []);
+    }
+
+    #[test]
+    fn a_block_is_one_event() {
+        let events = run(BLOCK, "1 1 0 0 0 0! 0 1!");
+        let cycle = cycle(&events).expect("it is cyclic");
+        assert_eq!(cycle.iter().filter(|(_, relation)| *relation != Same).count(), 3);
+        assert_eq!(check_witness(&events, &Attack { store: 0, load: 1 }), Ok(()));
+    }
+
+    #[test]
+    fn a_locked_instruction_reads_and_writes() {
+        let source = "
+            shared x
+            thread p0; xchg r, [x], 1; end
+            thread p1; load r, [x]; xchg r, [x], 2; load r, [x]; end
+        ";
+        let hb = HappensBefore::of(&run(source, "1 0 1 1"));
+        assert_eq!(edges(&hb, ReadsFrom), [(1, 2), (2, 3)]);
+        assert_eq!(edges(&hb, Coherence), [(1, 2)]);
+        assert_eq!(edges(&hb, FromRead), [(0, 1)]);
+        assert!(!hb.is_cyclic());
+    }
+
+    #[test]
+    fn a_store_that_has_gone_wrong_is_in_no_conflict() {
+        let source = "
+            shared x
+            thread p0; load r, [x]; store [7], 1; end
+        ";
+        let events = run(source, "0 0");
+        assert!(events[1].trap.is_some());
+        assert_eq!(HappensBefore::of(&events).graph().edge_count(), 1);
+    }
+
+    #[test]
+    fn an_attack_is_a_store_and_a_load_of_one_thread() {
+        let events = run(DEKKER, "0 0 1 1! 1 0!");
+        let check = |store, load| check_witness(&events, &Attack { store, load });
+        assert_eq!(check(1, 0), Err(Broken::Shape(1)));
+        assert_eq!(check(0, 4), Err(Broken::Shape(4)));
+        assert_eq!(check(0, 9), Err(Broken::Shape(9)));
+        assert_eq!(check(2, 4), Err(Broken::Shape(4)), "the flush came first");
+        let unflushed = run(DEKKER, "0 0 1 1! 1");
+        assert_eq!(check_witness(&unflushed, &Attack { store: 0, load: 1 }), Err(Broken::Shape(0)));
+    }
+
+    #[test]
+    fn w1_helpers_do_not_delay() {
+        let events = run(DEKKER, "0 0 1 1 1! 0!");
+        assert!(HappensBefore::of(&events).is_cyclic());
+        assert_eq!(check_witness(&events, &Attack { store: 0, load: 1 }), Err(Broken::W1(2)));
+    }
+
+    #[test]
+    fn w2_the_store_is_the_first_that_is_delayed() {
+        let two = "
+            shared x, y, z
+            thread p0; store [z], 1; store [x], 1; load r, [y]; end
+            thread p1; store [y], 1; load r, [x]; end
+        ";
+        let events = run(two, "0 0 0 0! 1 1! 1 0!");
+        assert_eq!(check_witness(&events, &Attack { store: 1, load: 2 }), Err(Broken::W2(0)));
+        let events = run(two, "0 0! 0 0 1 1! 1 0!");
+        assert_eq!(check_witness(&events, &Attack { store: 2, load: 3 }), Ok(()));
+    }
+
+    #[test]
+    fn w2_nothing_drains_the_buffer_before_the_load() {
+        let padded = "
+            shared x, y
+            thread p0; store [x], 1; nop; load r, [y]; end
+            thread p1; store [y], 1; load r, [x]; end
+        ";
+        let mut events = run(padded, "0 0 0 1 1! 1 0!");
+        let attack = Attack { store: 0, load: 2 };
+        assert_eq!(check_witness(&events, &attack), Ok(()));
+        for kind in [Kind::Fence, Kind::Locked, Kind::Flush] {
+            events[1].kind = kind;
+            assert_eq!(check_witness(&events, &attack), Err(Broken::W2(1)));
+        }
+    }
+
+    #[test]
+    fn w2_the_load_reads_memory() {
+        let events = run(EARLY_READ, "0 0! 0 0 1 1! 1 1! 0!");
+        assert_eq!(check_witness(&events, &Attack { store: 2, load: 3 }), Ok(()));
+        let events = run(EARLY_READ, "0 0 0 1 1! 1 1! 0! 0!");
+        assert_eq!(check_witness(&events, &Attack { store: 0, load: 2 }), Err(Broken::W2(2)));
+    }
+
+    #[test]
+    fn w3_the_attacker_stops_after_the_load() {
+        let events = run(DEKKER, "0 0 1 1! 1 0 0!");
+        assert_eq!(check_witness(&events, &Attack { store: 0, load: 1 }), Err(Broken::W3(5)));
+    }
+
+    #[test]
+    fn w4_only_flushes_of_the_attacker_remain() {
+        let attack = Attack { store: 0, load: 1 };
+        assert_eq!(check_witness(&run(DEKKER, "0 0 1 1! 1 0! 1"), &attack), Err(Broken::W4(6)));
+        assert_eq!(check_witness(&run(DEKKER, "0 0 1 1! 1 0! 0"), &attack), Err(Broken::W4(6)));
+        let two = "
+            shared x, y, z
+            thread p0; store [x], 1; store [z], 1; load r, [y]; end
+            thread p1; store [y], 1; load r, [x]; end
+        ";
+        let attack = Attack { store: 0, load: 2 };
+        assert_eq!(check_witness(&run(two, "0 0 0 1 1! 1 0!"), &attack), Err(Broken::W4(1)));
+        let mut events = run(two, "0 0 0 1 1! 1 0! 0!");
+        assert_eq!(check_witness(&events, &attack), Ok(()));
+        events[7].address = events[2].address;
+        assert_eq!(check_witness(&events, &attack), Err(Broken::W4(7)));
+    }
+
+    #[test]
+    fn w5_everything_happens_after_the_load() {
+        let attack = Attack { store: 0, load: 1 };
+        assert_eq!(check_witness(&run(DEKKER, "0 0 0!"), &attack), Err(Broken::W5(2)));
+        let apart = "
+            shared x, y, z
+            thread p0; store [x], 1; load r, [y]; end
+            thread p1; load r, [z]; store [y], 1; load r, [x]; end
+        ";
+        assert_eq!(check_witness(&run(apart, "0 0 1 1 1! 1 0!"), &attack), Err(Broken::W5(2)));
+    }
+
+    #[test]
+    fn events_that_are_not_after_the_load_move_before_it() {
+        let apart = "
+            shared x, y, z
+            thread p0; store [x], 1; load r, [y]; end
+            thread p1; load r, [z]; store [y], 1; load r, [x]; end
+            thread p2; store [z], 1; nop; end
+        ";
+        let events = run(apart, "0 0 1 2 2! 1 1! 2 1 0!");
+        let (actions, attack) = normalised(&events, &Attack { store: 0, load: 1 });
+        let threads: Vec<u16> = actions.iter().map(|a| a.thread.0).collect();
+        assert_eq!(threads, [0, 1, 2, 2, 2, 0, 1, 1, 1, 0]);
+        assert_eq!(attack, Attack { store: 0, load: 5 });
+        assert_eq!(check_witness(&perform(&program(apart), actions), &attack), Ok(()));
+    }
+}
