@@ -58,6 +58,7 @@
 //! | [`cli`] | what was typed, and what does it mean? The only place with files and terminals |
 //! | [`report`] | what do people and scripts get to see? Text, JSON, graphs |
 //! | [`engine`] | the one door: a program and a goal go in, an outcome comes out |
+//! | [`extend`] | which larger program does under SC what this one does when it delays stores? |
 //! | [`reach`] | can the goal be reached? One search, made fast by storing little |
 //! | [`sem`] | what do programs mean? Both memory models as plain definitions, and the replay of runs |
 //! | [`front`] | from text to a program, and back: one file or folder for each format |
@@ -66,6 +67,7 @@
 
 pub mod cli;
 pub mod engine;
+pub mod extend;
 pub mod front;
 pub mod model;
 pub mod reach;
