@@ -59,6 +59,7 @@
 //! | [`report`] | what do people and scripts get to see? Text, JSON, graphs |
 //! | [`engine`] | the one door: a program and a goal go in, an outcome comes out |
 //! | [`robust`] | do store buffers add dependencies that SC has not? Happens-before and witnesses |
+//! | [`extend`] | which larger program does under SC what this one does when it delays stores? |
 //! | [`reach`] | can the goal be reached? One search, made fast by storing little |
 //! | [`sem`] | what do programs mean? Both memory models as plain definitions, and the replay of runs |
 //! | [`front`] | from text to a program, and back: one file or folder for each format |
@@ -71,7 +72,6 @@ pub mod extend;
 pub mod front;
 pub mod model;
 pub mod reach;
-pub mod robust;
 pub mod report;
 pub mod robust;
 pub mod sem;

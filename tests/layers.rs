@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 const MAY_NAME: &[(&str, &[&str])] = &[
     ("cli", &["engine", "front", "model", "reach", "report", "sem", "verdict"]),
     ("report", &["model", "verdict"]),
-    ("engine", &["model", "reach", "sem", "verdict"]),
+    ("engine", &["extend", "model", "reach", "robust", "sem", "verdict"]),
     ("robust", &["model", "reach", "sem", "verdict"]),
+    ("extend", &["model", "verdict"]),
     ("reach", &["model", "verdict"]),
     ("sem", &["model", "verdict"]),
     ("front", &["model"]),

@@ -181,7 +181,7 @@ fn an_access_outside_memory_is_named_at_its_row() {
     let choice = Event { value: Some(7), ..event(&p, 0, 0) };
     let wrong = Event { trap: Some(Trap::OutOfRange(7)), ..event(&p, 0, 1) };
     let against = Against::Trap(ThreadId(0), Trap::OutOfRange(7));
-    let run = Trace { model: Model::Tso, events: vec![choice, wrong], against };
+    let run = Trace { model: Model::Tso, events: vec![choice, wrong], against, safe_under_sc: false };
     let text = trace(&p, &run, PLAIN);
     assert!(text.contains("store [x + i], 1     4  address 7 lies outside the shared memory"), "{text}");
 }
