@@ -8,7 +8,7 @@
 mod common;
 
 use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program};
-use overtake::engine::{self, Options};
+use overtake::engine::{self, Engine, Options};
 use overtake::model::Program;
 use overtake::reach::{Order, Reductions};
 use overtake::verdict::{Answer, Goal, Limit, Limits, Model};
@@ -39,7 +39,8 @@ fn reductions() -> Vec<Reductions> {
 
 fn ask(program: &Program, options: &Options) -> Answer {
     let limits = Limits { states: Some(10 * MOST as u64), ..Limits::default() };
-    engine::check(program, &Goal::of(program), options, &limits).expect("no internal error").answer
+    let options = Options { engine: Engine::Explicit, ..options.clone() };
+    engine::check(program, &Goal::of(program), &options, &limits).expect("no internal error").answer
 }
 
 /// The explorer's answer must not contradict the plain machine's, and must equal it where both are certain.
