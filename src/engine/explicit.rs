@@ -6,7 +6,7 @@
 
 use super::{Internal, Options, confirm};
 use crate::model::Program;
-use crate::reach::{Memory, ProgramMachine, explore};
+use crate::reach::{Memory, ProgramMachine, Search, explore};
 use crate::verdict::{Answer, Goal, Limit, Limits, Model, Outcome, Proof, Stats};
 
 pub fn check(
@@ -20,9 +20,9 @@ pub fn check(
         Model::Tso => Memory::Tso(options.buffer),
     };
     let machine = ProgramMachine::new(program, goal, memory, options.reductions);
-    let found = explore(&machine, limits, options.order, options.workers);
-    let answer = match (&found.goal, found.limit) {
-        (Some(actions), _) => Answer::Violated(confirm(program, goal, options.model, actions)?),
+    let found = explore(&machine, limits, Search::new(options.order, options.workers));
+    let answer = match (found.goals.first(), found.limit) {
+        (Some((_, actions)), _) => Answer::Violated(confirm(program, goal, options.model, actions)?),
         (None, Some(limit)) => Answer::Unknown(limit),
         (None, None) => exhausted(&machine, options),
     };

@@ -13,13 +13,19 @@ use super::{Internal, Options, confirm};
 use crate::extend::{DelayedPath, Extended, extend, project};
 use crate::model::interval::{Interval, range};
 use crate::model::{Atom, EdgeId, Instr, Loc, Origin, Program, Thread, ThreadId};
-use crate::reach::{Memory, ProgramMachine, explore};
+use crate::reach::seen::MAX_WORDS;
+use crate::reach::{Found, Goals, Memory, Order, ProgramMachine, Search, explore};
 use crate::robust::oracle;
 use crate::verdict::{
-    Answer, Clause, Delay, Goal, Limit, Limits, Model, Outcome, Proof, RobustAnswer, Round, Stats, When, Witness,
+    Answer, Clause, Delay, Goal, Limit, Limits, Model, Outcome, Proof, Round, Stats, When, Witness,
 };
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+/// States of the search for a short run.
+const BRIEF: u64 = 20_000;
+/// States that the oracle may store to find more than one witness.
+const PATIENCE: u64 = 2_000;
 
 pub fn check(
     program: &Program,
@@ -63,30 +69,30 @@ struct Lazy<'a> {
 impl Lazy<'_> {
     fn run(&mut self) -> Result<Answer, Internal> {
         loop {
-            let (first, mut round) = (self.delays == 0, self.new_round());
+            let mut round = self.new_round();
             self.limits.round.store(self.stats.iterations + 1, Ordering::Relaxed);
-            if let Some(answer) = self.reach(first, &mut round)? {
-                self.end(round);
+            let answer = self.round(&mut round);
+            self.stats.iterations += 1;
+            self.stats.rounds.push(round);
+            if let Some(answer) = answer? {
                 return Ok(answer);
             }
-            let witness = self.ask(&mut round)?;
-            let witness = match witness {
-                Ok(witness) => witness,
-                Err(answer) => {
-                    self.end(round);
-                    return Ok(answer);
-                }
-            };
-            if self.options.iterations.is_some_and(|most| self.stats.rounds.len() as u64 >= most) {
-                self.end(round);
-                return Ok(Answer::Unknown(Limit::Iterations(self.stats.rounds.len() as u64 - 1)));
-            }
-            let grown = self.grow(&witness, &mut round);
-            self.end(round);
-            if let Err(limit) = grown {
-                return Ok(Answer::Unknown(limit));
-            }
         }
+    }
+
+    /// An SC check, a question to the oracle, and the delays it asks for; the answer, if there is one.
+    fn round(&mut self, round: &mut Round) -> Result<Option<Answer>, Internal> {
+        if let Some(answer) = self.reach(round)? {
+            return Ok(Some(answer));
+        }
+        let witnesses = match self.ask(round)? {
+            Ok(witnesses) => witnesses,
+            Err(answer) => return Ok(Some(answer)),
+        };
+        if let Some(most) = self.options.iterations.filter(|&most| self.stats.iterations + 1 >= most) {
+            return Ok(Some(Answer::Unknown(Limit::Iterations(most))));
+        }
+        Ok(self.grow(&witnesses, round).err().map(Answer::Unknown))
     }
 
     fn new_round(&self) -> Round {
@@ -98,60 +104,79 @@ impl Lazy<'_> {
         }
     }
 
-    fn end(&mut self, round: Round) {
-        self.stats.iterations += 1;
-        self.stats.rounds.push(round);
-    }
-
     /// Is the goal SC-reachable in the program with its delays? `None` if not.
-    fn reach(&mut self, first: bool, round: &mut Round) -> Result<Option<Answer>, Internal> {
+    fn reach(&mut self, round: &mut Round) -> Result<Option<Answer>, Internal> {
         let start = Instant::now();
-        let Extended { program, goal } = &self.current;
-        let machine = ProgramMachine::new(program, goal, Memory::Sc, self.options.reductions);
-        let found = explore(&machine, self.limits, self.options.order, self.options.workers);
-        round.states = found.states;
+        let first = self.delays == 0;
+        let (found, words) = self.search(first, round);
         round.time = start.elapsed();
-        self.stats.states += found.states;
-        self.stats.transitions += found.transitions;
-        self.stats.words = machine.words();
-        self.stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
-        Ok(match (found.goal, found.limit) {
-            (Some(actions), _) if first => {
-                Some(Answer::Violated(confirm(self.program, self.goal, Model::Sc, &actions)?))
+        Ok(match (found.goals.first(), found.limit) {
+            (Some((_, actions)), _) if first => {
+                Some(Answer::Violated(confirm(self.program, self.goal, Model::Sc, actions)?))
             }
-            (Some(actions), _) => {
-                let actions = project(program, &actions);
+            (Some((_, actions)), _) => {
+                let actions = project(&self.current.program, actions);
                 let mut trace = confirm(self.program, self.goal, Model::Tso, &actions)?;
                 trace.safe_under_sc = true;
                 Some(Answer::Violated(trace))
             }
             (None, Some(limit)) => Some(Answer::Unknown(limit)),
-            (None, None) if machine.too_large() => Some(Answer::Unknown(Limit::StateSize(machine.words()))),
+            (None, None) if words > MAX_WORDS => Some(Answer::Unknown(Limit::StateSize(words))),
             (None, None) => None,
         })
     }
 
-    /// A witness that TSO adds something to the program with its delays, or the answer if there is none.
-    fn ask(&mut self, round: &mut Round) -> Result<Result<Witness, Answer>, Internal> {
-        let asked = oracle::ask(&self.current.program, self.options.search(), self.limits)?;
-        round.attacks = asked.attacks;
-        round.oracle_states = asked.stats.states;
-        round.oracle_time = asked.stats.time;
-        self.stats.states += asked.stats.states;
-        self.stats.transitions += asked.stats.transitions;
-        Ok(match asked.answer {
-            RobustAnswer::Robust => Err(Answer::Safe(Proof::Robust { delays: self.delays })),
-            RobustAnswer::Unknown(limit) => Err(Answer::Unknown(limit)),
-            RobustAnswer::NotRobust(witness) => Ok(witness),
+    /// The SC check. Once there are delays, a goal is likely: a brief search for a short run, and then one that
+    /// heads for the goal.
+    fn search(&mut self, first: bool, round: &mut Round) -> (Found, usize) {
+        let Extended { program, goal } = &self.current;
+        let Options { order, workers, reductions, .. } = *self.options;
+        let machine = ProgramMachine::new(program, goal, Memory::Sc, reductions);
+        let words = machine.words();
+        let full = Search::new(order, workers);
+        let mut found = match first {
+            true => explore(&machine, self.limits, full),
+            false => explore(&machine, self.limits, Search { most: Some(BRIEF), ..full }),
+        };
+        self.count(&found, words, round);
+        if found.goals.is_empty() && found.limit == Some(Limit::States(BRIEF)) {
+            found = explore(&machine.ranking(), self.limits, Search::new(Order::Hunt, workers));
+            self.count(&found, words, round);
+        }
+        (found, words)
+    }
+
+    fn count(&mut self, found: &Found, words: usize, round: &mut Round) {
+        round.states += found.states;
+        self.stats.states += found.states;
+        self.stats.transitions += found.transitions;
+        self.stats.words = words;
+        self.stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
+    }
+
+    /// Witnesses that TSO adds something to the program with its delays, or the answer if there are none.
+    fn ask(&mut self, round: &mut Round) -> Result<Result<Vec<Witness>, Answer>, Internal> {
+        let question = self.options.question(Goals::Several { patience: PATIENCE });
+        let reply = oracle::ask(&self.current.program, question, self.limits)?;
+        round.attacks = reply.attacks;
+        round.oracle_states = reply.stats.states;
+        round.oracle_time = reply.stats.time;
+        self.stats.states += reply.stats.states;
+        self.stats.transitions += reply.stats.transitions;
+        Ok(match (reply.witnesses.is_empty(), reply.limit) {
+            (false, _) => Ok(reply.witnesses),
+            (true, Some(limit)) => Err(Answer::Unknown(limit)),
+            (true, None) => Err(Answer::Safe(Proof::Robust { delays: self.delays })),
         })
     }
 
-    /// Builds the witness's delay into its thread, and into those that have the same path.
-    fn grow(&mut self, witness: &Witness, round: &mut Round) -> Result<(), Limit> {
-        let edges: Vec<EdgeId> = witness.path().iter().map(|&k| witness.events[k].edge).collect();
-        for thread in alike(&self.current.program, witness.thread(), &edges) {
-            round.delays.push(self.delay(thread, &edges));
-            let path = DelayedPath { thread, edges: edges.clone() };
+    /// Builds the longest delay that was found into its thread, and into those that have the same path.
+    fn grow(&mut self, witnesses: &[Witness], round: &mut Round) -> Result<(), Limit> {
+        let paths = witnesses.iter().map(path).rev();
+        let longest = paths.max_by_key(|p| p.edges.len()).expect("there is a witness");
+        for thread in alike(&self.current.program, longest.thread, &longest.edges) {
+            let path = DelayedPath { thread, edges: longest.edges.clone() };
+            round.delays.push(self.delay(&path));
             let Extended { program, goal } = &self.current;
             let grown = extend(program, goal, &path, self.options.form);
             self.current = grown.map_err(|e| Limit::ProgramSize(e.to_string()))?;
@@ -160,14 +185,22 @@ impl Lazy<'_> {
         Ok(())
     }
 
-    fn delay(&self, thread: ThreadId, edges: &[EdgeId]) -> Delay {
-        let origin = |edge: EdgeId| match self.current.program.thread(thread).edge(edge).origin {
+    fn delay(&self, path: &DelayedPath) -> Delay {
+        let thread = self.current.program.thread(path.thread);
+        let origin = |edge: EdgeId| match thread.edge(edge).origin {
             None => edge,
             Some(Origin::Whole(e) | Origin::Issue(e) | Origin::Flush(e)) => e,
             Some(Origin::Nothing) => unreachable!("stores and loads come from the user's program"),
         };
-        Delay { thread, store: origin(edges[0]), load: origin(edges[edges.len() - 1]), length: edges.len() }
+        let (store, load) = (path.edges[0], path.edges[path.edges.len() - 1]);
+        Delay { thread: path.thread, store: origin(store), load: origin(load), length: path.edges.len() }
     }
+}
+
+/// What the witness's thread does from its store to its load.
+fn path(witness: &Witness) -> DelayedPath {
+    let edges = witness.path().iter().map(|&k| witness.events[k].edge).collect();
+    DelayedPath { thread: witness.thread(), edges }
 }
 
 /// The thread, and all others that have the same instructions between the same locations along the path.

@@ -13,10 +13,10 @@ pub use crate::extend::Form;
 pub use crate::robust::attack::Pruning;
 
 use crate::model::Program;
-use crate::reach::{Order, Reductions};
-use crate::robust::oracle::{self, Refuted, Search};
+use crate::reach::{Goals, Order, Reductions};
+use crate::robust::oracle::{self, Question, Refuted};
 use crate::sem::replay;
-use crate::verdict::{Action, Goal, Limits, Model, Outcome, Robustness, Trace};
+use crate::verdict::{Action, Goal, Limits, Model, Outcome, RobustAnswer, Robustness, Trace};
 use std::time::Instant;
 use thiserror::Error;
 
@@ -98,12 +98,18 @@ fn chosen(program: &Program, goal: &Goal, options: &Options) -> Engine {
 
 /// Do SC and TSO have the same behaviours?
 pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<Robustness, Internal> {
-    Ok(oracle::ask(program, options.search(), limits)?)
+    let mut reply = oracle::ask(program, options.question(Goals::First), limits)?;
+    let answer = match (reply.witnesses.pop(), reply.limit) {
+        (Some(witness), _) => RobustAnswer::NotRobust(witness),
+        (None, Some(limit)) => RobustAnswer::Unknown(limit),
+        (None, None) => RobustAnswer::Robust,
+    };
+    Ok(Robustness { answer, attacks: reply.attacks, stats: reply.stats })
 }
 
 impl Options {
-    fn search(&self) -> Search {
-        Search { pruning: self.pruning, reductions: self.reductions, workers: self.workers }
+    fn question(&self, goals: Goals) -> Question {
+        Question { pruning: self.pruning, reductions: self.reductions, workers: self.workers, goals }
     }
 }
 

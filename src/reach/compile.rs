@@ -19,6 +19,10 @@ use crate::model::{
     Value,
 };
 use crate::verdict::{Goal, When};
+use std::collections::VecDeque;
+
+/// No way leads there.
+pub const FAR: u16 = u16::MAX;
 
 /// A goal that names more locations of a thread than this is not asked which of them are out of reach.
 const MANY_NAMED: usize = 64;
@@ -135,7 +139,8 @@ pub struct CThread {
     pub nodes: Vec<Node>,
     /// The node of each location.
     pub node_of: Vec<u32>,
-    pub reaches_end: Vec<bool>,
+    /// Per node the steps to the end, or `FAR`.
+    pub to_end: Vec<u16>,
     pub end: u32,
     pub trap: u32,
     pub stuck: u32,
@@ -148,7 +153,8 @@ pub enum SlotAtom {
     At {
         thread: u32,
         nodes: Vec<u32>,
-        reachable_from: Vec<bool>,
+        /// Per node the steps to the nearest of them, or `FAR`.
+        distance: Vec<u16>,
     },
     Value(u32),
 }
@@ -403,7 +409,7 @@ impl<'a> Compiler<'a> {
         CThread {
             nodes: nodes.into_iter().map(|n| n.expect("every number names a node")).collect(),
             node_of: numbering.nodes.clone(),
-            reaches_end: numbering.spread(&reaching(thread, &[thread.end()])),
+            to_end: numbering.spread(&distance(thread, &[thread.end()]), FAR),
             end: numbering.node(thread.end()),
             trap: numbering.trap(),
             stuck: numbering.stuck(),
@@ -534,8 +540,8 @@ impl<'a> Compiler<'a> {
             Expr::Atom(Atom::At(t, locs)) => {
                 let numbering = &numbering[t.index()];
                 let nodes = locs.iter().map(|&l| numbering.node(l)).collect();
-                let reachable_from = numbering.spread(&reaching(self.program.thread(*t), locs));
-                Expr::Atom(SlotAtom::At { thread: t.0 as u32, nodes, reachable_from })
+                let distance = numbering.spread(&distance(self.program.thread(*t), locs), FAR);
+                Expr::Atom(SlotAtom::At { thread: t.0 as u32, nodes, distance })
             }
             Expr::Atom(Atom::Reg(t, r)) => {
                 Expr::Atom(SlotAtom::Value((self.register_base[t.index()] + r.index()) as u32))
@@ -618,6 +624,23 @@ fn backward(thread: &Thread, seeds: &[Loc], through: impl Fn(Loc) -> bool) -> Ve
     reached
 }
 
+/// Per location, the steps to the nearest of `goals`, or `FAR`.
+fn distance(thread: &Thread, goals: &[Loc]) -> Vec<u16> {
+    let mut into: Vec<Vec<Loc>> = vec![Vec::new(); thread.graph().node_count()];
+    for (_, edge) in thread.edges() {
+        into[edge.to.index()].push(edge.from);
+    }
+    let mut steps = vec![FAR; into.len()];
+    let mut todo: VecDeque<(Loc, u16)> = goals.iter().map(|&goal| (goal, 0)).collect();
+    while let Some((loc, far)) = todo.pop_front() {
+        if steps[loc.index()] == FAR {
+            steps[loc.index()] = far;
+            todo.extend(into[loc.index()].iter().map(|&from| (from, (far + 1).min(FAR - 1))));
+        }
+    }
+    steps
+}
+
 /// The locations from which one of `goals` can be reached, themselves included.
 fn reaching(thread: &Thread, goals: &[Loc]) -> Vec<bool> {
     backward(thread, goals, |_| true)
@@ -686,9 +709,9 @@ impl Numbering {
         self.node(loc) < self.stops
     }
 
-    /// A fact about locations as one about nodes; false for those beyond the program.
-    fn spread(&self, fact: &[bool]) -> Vec<bool> {
-        let mut nodes = vec![false; fact.len() + 2];
+    /// A fact about locations as one about nodes, with one for those beyond the program.
+    fn spread<T: Copy>(&self, fact: &[T], beyond: T) -> Vec<T> {
+        let mut nodes = vec![beyond; fact.len() + 2];
         for (node, fact) in self.nodes.iter().zip(fact) {
             nodes[*node as usize] = *fact;
         }

@@ -1,24 +1,25 @@
 //! The search itself: one loop, whatever the machine, the order and the number of workers.
 //!
-//! A task is a stored state and the threads to explore from it. A frontier holds tasks: a queue (breadth first,
-//! for short traces), a stack (depth first), or crossbeam's stealing queues for several workers. A worker
+//! A task is a stored state and the threads to explore from it; `frontier` says which comes next. A worker
 //! takes tasks in batches: it expands them all, then looks all their successors up at once, which hides most of
 //! the time that memory takes to answer. Between batches it publishes its counts, looks at the limits and
-//! lets the table of `seen` grow. The search ends when a goal state is found, a limit is hit, or no task is left anywhere.
+//! lets the table of `seen` grow. The search ends when the goals that are wanted are found, a limit is hit, or no task
+//! is left anywhere.
 //! Invariant: a state is put into the frontier once when it is new, and again for each thread that wakes up.
 
+use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Task, Ties};
 use super::seen::{Corner, Inserted, Offset, Seen};
-use super::{Machine, Sink, Sleep, Wanted};
+use super::{Look, Machine, Sink, Sleep, Wanted};
 use crate::verdict::{Action, Limit, Limits};
-use crossbeam::deque::{Steal, Stealer, Worker};
+use crossbeam::deque::{Stealer, Worker};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Tasks that are expanded before their successors are looked up.
 const BATCH: usize = 32;
-/// A depth-first search that took many tasks at once would not be one.
-const DEPTH_FIRST_BATCH: usize = 2;
+/// A search that follows its last or best find would not be one if it took many tasks at once.
+const EAGER_BATCH: usize = 2;
 /// With more successors than this, the batch ends early.
 const MANY: usize = 1024;
 /// Searches of no more states than this are left to one worker.
@@ -30,13 +31,44 @@ const BASE_BYTES: u64 = 6 << 20;
 pub enum Order {
     BreadthFirst,
     DepthFirst,
+    /// States that the machine ranks lowest come first; among equals, the older ones.
+    BestFirst,
+    /// For goals that are likely: every other worker goes depth first, the rest take what the machine ranks lowest; among
+    /// equals, the newer ones. What one has seen the others need not look at.
+    Hunt,
+}
+
+/// How to search.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    pub order: Order,
+    pub workers: usize,
+    pub goals: Goals,
+    /// Ends after so many states, whatever the limits say.
+    pub most: Option<u64>,
+}
+
+impl Search {
+    /// For a first goal, as long as it takes.
+    pub fn new(order: Order, workers: usize) -> Search {
+        Search { order, workers, goals: Goals::First, most: None }
+    }
+}
+
+/// How many goals are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goals {
+    First,
+    /// One for each number that the machine gives to goals, as far as they are found before so many states are stored
+    /// after the first goal.
+    Several { patience: u64 },
 }
 
 /// What a search found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The decisions that lead to a goal state.
-    pub goal: Option<Vec<Action>>,
+    /// The numbers of goals, and the decisions that lead to them.
+    pub goals: Vec<(usize, Vec<Action>)>,
     /// What ended the search before it was complete.
     pub limit: Option<Limit>,
     pub states: u64,
@@ -45,137 +77,45 @@ pub struct Found {
     pub bytes: u64,
 }
 
-/// Explores from the machine's initial state with so many workers.
-pub fn explore<M: Machine>(machine: &M, limits: &Limits, order: Order, workers: usize) -> Found {
-    let search = Search {
+/// Explores from the machine's initial state.
+pub fn explore<M: Machine>(machine: &M, limits: &Limits, search: Search) -> Found {
+    let run = Run {
         machine,
         limits,
-        workers: workers.max(1),
-        batch: match order {
+        search: Search { workers: search.workers.max(1), ..search },
+        batch: match search.order {
             Order::BreadthFirst => BATCH,
-            Order::DepthFirst => DEPTH_FIRST_BATCH,
+            _ => EAGER_BATCH,
         },
         seen: Seen::new(),
         stop: AtomicBool::new(false),
         ended: Mutex::new(Ended::default()),
         transitions: AtomicU64::new(0),
         waiting: AtomicU64::new(0),
+        enough: AtomicU64::new(u64::MAX),
     };
     // Most searches are small: one worker ends them sooner than several could begin.
-    let alone = if search.workers == 1 { u64::MAX } else { SMALL };
+    let alone = if run.search.workers == 1 { u64::MAX } else { SMALL };
     let mut desk = Desk::new(machine);
-    let left = match order {
-        Order::BreadthFirst => Vec::from(search.begin(&mut desk, VecDeque::new(), alone)),
-        Order::DepthFirst => search.begin(&mut desk, Vec::new(), alone),
-    };
-    if !left.is_empty() && !search.stop.load(Ordering::Relaxed) {
-        search.work_together(left, order);
-    }
-    search.found()
-}
-
-/// A state, and the threads to explore from it, in one word.
-#[derive(Clone, Copy, Debug)]
-struct Task(u64);
-
-impl Task {
-    const OTHERS: u64 = 1 << 63;
-
-    fn new(offset: Offset, wanted: Wanted) -> Task {
-        let others = if wanted.others { Task::OTHERS } else { 0 };
-        Task(offset.0 << Sleep::BITS | wanted.threads as u64 | others)
-    }
-
-    fn offset(self) -> Offset {
-        Offset((self.0 & !Task::OTHERS) >> Sleep::BITS)
-    }
-
-    fn wanted(self) -> Wanted {
-        Wanted { threads: self.0 as Sleep, others: self.0 & Task::OTHERS != 0 }
-    }
-}
-
-/// Where tasks wait.
-trait Frontier {
-    fn push(&mut self, task: Task);
-    /// The next task; `None` if there is none left anywhere.
-    fn pop(&mut self) -> Option<Task>;
-    fn len(&self) -> usize;
-}
-
-impl Frontier for VecDeque<Task> {
-    fn push(&mut self, task: Task) {
-        self.push_back(task);
-    }
-    fn pop(&mut self) -> Option<Task> {
-        self.pop_front()
-    }
-    fn len(&self) -> usize {
-        VecDeque::len(self)
-    }
-}
-
-impl Frontier for Vec<Task> {
-    fn push(&mut self, task: Task) {
-        Vec::push(self, task);
-    }
-    fn pop(&mut self) -> Option<Task> {
-        Vec::pop(self)
-    }
-    fn len(&self) -> usize {
-        Vec::len(self)
-    }
-}
-
-/// One worker's queue and the ends of the others' from which it steals.
-struct Stealing<'a> {
-    own: Worker<Task>,
-    others: &'a [Stealer<Task>],
-    idle: &'a AtomicUsize,
-    stop: &'a AtomicBool,
-}
-
-impl Stealing<'_> {
-    fn steal(&self) -> Option<Task> {
-        let attempt =
-            || self.others.iter().map(|o| o.steal_batch_and_pop(&self.own)).collect::<Steal<Task>>();
-        std::iter::repeat_with(attempt).find(|s| !s.is_retry()).and_then(Steal::success)
-    }
-}
-
-impl Frontier for Stealing<'_> {
-    fn push(&mut self, task: Task) {
-        self.own.push(task);
-    }
-
-    /// Waits while other workers may still produce tasks. All are idle at once only if every queue is empty:
-    /// a worker empties its own queue before it idles, and leaves idleness before it takes from another.
-    /// Nobody comes back from that, so a worker that asks again only adds to the count.
-    fn pop(&mut self) -> Option<Task> {
-        if let Some(task) = self.own.pop().or_else(|| self.steal()) {
-            return Some(task);
+    match search.order {
+        Order::BreadthFirst => {
+            let left = run.begin(&mut desk, VecDeque::new(), alone);
+            run.steal(left, Worker::new_fifo);
         }
-        let workers = self.others.len();
-        self.idle.fetch_add(1, Ordering::SeqCst);
-        for spins in 0u32.. {
-            if self.idle.load(Ordering::SeqCst) >= workers || self.stop.load(Ordering::Relaxed) {
-                return None;
-            }
-            if self.others.iter().any(|o| !o.is_empty()) {
-                self.idle.fetch_sub(1, Ordering::SeqCst);
-                if let Some(task) = self.steal() {
-                    return Some(task);
-                }
-                self.idle.fetch_add(1, Ordering::SeqCst);
-            }
-            if spins < 100 { std::hint::spin_loop() } else { std::thread::yield_now() }
+        Order::DepthFirst => {
+            let left = run.begin(&mut desk, Vec::new(), alone);
+            run.steal(left, Worker::new_lifo);
         }
-        None
+        Order::BestFirst => {
+            let left = run.begin(&mut desk, Ranked::new(Ties::Older), alone);
+            run.share_ranked(left, Ties::Older, |_| true);
+        }
+        Order::Hunt => {
+            let left = run.begin(&mut desk, Ranked::new(Ties::Newer), alone);
+            run.share_ranked(left, Ties::Newer, |worker| worker % 2 == 1);
+        }
     }
-
-    fn len(&self) -> usize {
-        self.own.len()
-    }
+    run.found()
 }
 
 /// A worker that panics must not leave the others waiting for it.
@@ -191,14 +131,14 @@ impl Drop for StopOnPanic<'_> {
 
 #[derive(Default)]
 struct Ended {
-    goal: Option<Offset>,
+    goals: Vec<(usize, Offset)>,
     limit: Option<Limit>,
 }
 
-struct Search<'a, M: Machine> {
+struct Run<'a, M: Machine> {
     machine: &'a M,
     limits: &'a Limits,
-    workers: usize,
+    search: Search,
     batch: usize,
     seen: Seen,
     stop: AtomicBool,
@@ -206,9 +146,11 @@ struct Search<'a, M: Machine> {
     transitions: AtomicU64,
     /// Tasks in all frontiers, as of the workers' last batches.
     waiting: AtomicU64,
+    /// With so many states, the goals found so far will do.
+    enough: AtomicU64,
 }
 
-impl<M: Machine> Search<'_, M> {
+impl<M: Machine> Run<'_, M> {
     /// Explores from the initial state until so many states are stored; the tasks that are left then.
     fn begin<F: Frontier>(&self, desk: &mut Desk<M>, mut frontier: F, most: u64) -> F {
         self.machine.initial(&mut desk.scratch, &mut desk.found);
@@ -217,20 +159,35 @@ impl<M: Machine> Search<'_, M> {
         frontier
     }
 
-    fn work_together(&self, begin: Vec<Task>, order: Order) {
-        let new = || match order {
-            Order::BreadthFirst => Worker::new_fifo(),
-            Order::DepthFirst => Worker::new_lifo(),
-        };
-        let queues: Vec<Worker<Task>> = (0..self.workers).map(|_| new()).collect();
+    /// Several workers go on with what is left, on stealing queues.
+    fn steal(&self, left: impl IntoIterator<Item = Task>, new: impl Fn() -> Worker<Task>) {
+        let queues: Vec<Worker<Task>> = (0..self.search.workers).map(|_| new()).collect();
         let others: Vec<Stealer<Task>> = queues.iter().map(Worker::stealer).collect();
-        for (i, task) in begin.into_iter().enumerate() {
-            queues[i % self.workers].push(task);
+        for (i, task) in left.into_iter().enumerate() {
+            queues[i % self.search.workers].push(task);
+        }
+        self.work_together(queues.into_iter().map(|own| Stealing { own, others: &others }).collect());
+    }
+
+    /// Several workers go on with what is left, on ranked queues.
+    fn share_ranked(&self, left: Ranked, ties: Ties, by_rank: impl Fn(usize) -> bool) {
+        let mut queues: Vec<Ranked> = (0..self.search.workers).map(|_| Ranked::new(ties)).collect();
+        for (i, (task, rank)) in left.into_tasks().enumerate() {
+            queues[i % self.search.workers].push(task, rank);
+        }
+        let all: Vec<Mutex<Ranked>> = queues.into_iter().map(Mutex::new).collect();
+        self.work_together((0..all.len()).map(|own| RankedShare { all: &all, own, by_rank: by_rank(own) }).collect());
+    }
+
+    fn work_together<S: Share + Send>(&self, shares: Vec<S>) {
+        let left: usize = shares.iter().map(Share::len).sum();
+        if left == 0 || self.stop.load(Ordering::Relaxed) {
+            return;
         }
         let idle = AtomicUsize::new(0);
         std::thread::scope(|scope| {
-            for own in queues {
-                let mut frontier = Stealing { own, others: &others, idle: &idle, stop: &self.stop };
+            for share in shares {
+                let mut frontier = Shared { share, idle: &idle, stop: &self.stop };
                 scope.spawn(move || {
                     let _last_will = StopOnPanic(&self.stop);
                     self.work(&mut Desk::new(self.machine), &mut frontier, u64::MAX);
@@ -275,7 +232,7 @@ impl<M: Machine> Search<'_, M> {
     fn look_up(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier) {
         let found = &mut desk.found;
         // The other workers may add as many before they next say so.
-        let room = (found.entries.len() + MANY) * self.workers;
+        let room = (found.entries.len() + MANY) * self.search.workers;
         if self.seen.settle(&mut desk.corner, room) {
             if self.memory_exceeded(self.seen.bytes_to_grow()) {
                 return;
@@ -298,14 +255,19 @@ impl<M: Machine> Search<'_, M> {
                 self.seen.insert(&table, &mut desk.corner, words, entry.tag, entry.parent, entry.sleep);
             match done {
                 Inserted::Old => {}
-                Inserted::New(offset) => {
-                    if self.machine.is_goal(&mut desk.scratch, words) {
-                        return self.end(|ended| ended.goal = Some(offset));
+                Inserted::New(offset) => match self.machine.look(&mut desk.scratch, words) {
+                    Look::Goal(number) => {
+                        if self.reached(number, offset) {
+                            return;
+                        }
                     }
-                    frontier.push(Task::new(offset, Wanted { threads: !entry.sleep, others: true }));
-                }
+                    Look::Rank(rank) => {
+                        let wanted = Wanted { threads: !entry.sleep, others: true };
+                        frontier.push(Task::new(offset, wanted), rank);
+                    }
+                },
                 Inserted::Woken(offset, woken) => {
-                    frontier.push(Task::new(offset, Wanted { threads: woken, others: false }));
+                    frontier.push(Task::new(offset, Wanted { threads: woken, others: false }), 0);
                 }
                 Inserted::Exhausted => {
                     return self.end(|ended| ended.limit = Some(Limit::Memory(self.seen.bytes())));
@@ -316,11 +278,32 @@ impl<M: Machine> Search<'_, M> {
         found.clear();
     }
 
-    /// Has a limit been reached? Then the search ends.
+    /// Notes a goal; `true` if no more are wanted.
+    fn reached(&self, number: usize, offset: Offset) -> bool {
+        let mut ended = self.ended.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if ended.goals.iter().all(|(known, _)| *known != number) {
+            ended.goals.push((number, offset));
+        }
+        self.machine.reached(number);
+        match self.search.goals {
+            Goals::First => self.stop.store(true, Ordering::Relaxed),
+            Goals::Several { patience } => {
+                let _ = self.enough.fetch_min(self.seen.states() + patience, Ordering::Relaxed);
+            }
+        }
+        self.search.goals == Goals::First
+    }
+
+    /// Has a limit been reached, or enough been found? Then the search ends.
     fn limit_hit(&self) -> bool {
         let states = self.seen.states();
         self.limits.progress.store(states, Ordering::Relaxed);
-        let too_many = self.limits.states.filter(|&most| states > most).map(Limit::States);
+        if states >= self.enough.load(Ordering::Relaxed) {
+            self.stop.store(true, Ordering::Relaxed);
+            return true;
+        }
+        let most = self.limits.states.into_iter().chain(self.search.most).min();
+        let too_many = most.filter(|&most| states > most).map(Limit::States);
         if let Some(limit) = self.limits.expired().or(too_many) {
             self.end(|ended| ended.limit = Some(limit));
             return true;
@@ -350,7 +333,7 @@ impl<M: Machine> Search<'_, M> {
     fn found(self) -> Found {
         let ended = self.ended.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         Found {
-            goal: ended.goal.map(|goal| self.trace(goal)),
+            goals: ended.goals.iter().map(|&(number, goal)| (number, self.trace(goal))).collect(),
             limit: ended.limit.clone(),
             states: self.seen.states(),
             transitions: self.transitions.load(Ordering::Relaxed),

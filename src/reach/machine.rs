@@ -20,13 +20,13 @@
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
 //! instructions (`sem`), against which all of this is tested.
 
-use super::compile::{CThread, Code, Compiled, Modify, Op, SlotAtom, compile, lock_slot};
+use super::compile::{FAR, CClause, CThread, Code, Compiled, Modify, Op, SlotAtom, compile, lock_slot};
 use super::pack::Stream;
 use super::seen::MAX_WORDS;
-use super::{Machine, Reductions, Sink, Sleep, Wanted};
+use super::{Look, Machine, Reductions, Sink, Sleep, Wanted};
 use crate::model::access::Access;
 use crate::model::interval::{Interval, range};
-use crate::model::{Program, ThreadId, Value};
+use crate::model::{BinOp, Expr, Program, ThreadId, Value};
 use crate::verdict::{Act, Action, Goal, Model, When};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -52,6 +52,8 @@ pub struct ProgramMachine {
     pub(crate) code: Compiled,
     memory: Memory,
     reductions: Reductions,
+    /// Whether somebody wants to know how far from the goal a state is.
+    ranking: bool,
     /// A buffer wanted to grow past its bound.
     overflowed: AtomicBool,
     /// A state did not fit.
@@ -115,10 +117,16 @@ impl ProgramMachine {
             code: compile(program, goal, memory, reductions),
             memory,
             reductions,
+            ranking: false,
             overflowed: AtomicBool::new(false),
             too_large: AtomicBool::new(false),
             longest_buffer: AtomicUsize::new(0),
         }
+    }
+
+    /// The same machine, for a search that is best first.
+    pub fn ranking(self) -> ProgramMachine {
+        ProgramMachine { ranking: true, ..self }
     }
 
     /// Words of a packed state, without the contents of buffers.
@@ -493,16 +501,40 @@ impl ProgramMachine {
         }
         let ended = |(t, thread): (usize, &CThread)| work.vals[t] == thread.end as Value;
         let finished = || self.code.threads.iter().enumerate().all(ended);
+        let clauses = &mut self.code.clauses.iter();
+        clauses.any(|c| (c.when == When::Always || finished()) && self.holds(work, &c.pred))
+    }
+
+    /// How far the state is from the nearest clause: steps in the graphs to the locations it names, and one for each
+    /// comparison that does not hold.
+    fn distance(&self, work: &Work) -> usize {
+        let ends = || (0..self.threads()).map(|t| self.code.threads[t].to_end[work.vals[t] as usize]);
+        let of = |c: &CClause| match c.when {
+            When::Always => self.pred_distance(work, &c.pred),
+            When::Final => ends().fold(self.pred_distance(work, &c.pred), |sum, d| sum + d as usize),
+        };
+        self.code.clauses.iter().map(of).min().unwrap_or(0).min(FARTHEST)
+    }
+
+    fn pred_distance(&self, work: &Work, pred: &Expr<SlotAtom>) -> usize {
+        match pred {
+            Expr::Binary(BinOp::And, a, b) => self.pred_distance(work, a) + self.pred_distance(work, b),
+            Expr::Binary(BinOp::Or, a, b) => self.pred_distance(work, a).min(self.pred_distance(work, b)),
+            Expr::Atom(SlotAtom::At { thread, distance, .. }) => {
+                distance[work.vals[*thread as usize] as usize] as usize
+            }
+            other => !self.holds(work, other) as usize,
+        }
+    }
+
+    fn holds(&self, work: &Work, pred: &Expr<SlotAtom>) -> bool {
         let atom = |a: &SlotAtom| match a {
             SlotAtom::At { thread, nodes, .. } => {
                 nodes.contains(&(work.vals[*thread as usize] as u32)) as Value
             }
             SlotAtom::Value(slot) => work.vals[*slot as usize],
         };
-        self.code.clauses.iter().any(|c| {
-            (c.when == When::Always || finished())
-                && c.pred.eval(&atom).expect("validity refuses predicates that may divide by zero") != 0
-        })
+        pred.eval(&atom).expect("validity refuses predicates that may divide by zero") != 0
     }
 
     /// Can no goal state follow any more, whatever happens?
@@ -518,12 +550,12 @@ impl ProgramMachine {
         if (0..self.threads()).any(|t| self.node(work, t).may_trap || trapped(t)) {
             return false;
         }
-        let cannot_end = |t: usize| !self.code.threads[t].reaches_end[work.vals[t] as usize];
+        let cannot_end = |t: usize| self.code.threads[t].to_end[work.vals[t] as usize] == FAR;
         let atom = |a: &SlotAtom| match a {
-            SlotAtom::At { thread, reachable_from, .. } => {
-                let node = work.vals[*thread as usize] as usize;
-                if reachable_from[node] { Interval::BOOL } else { Interval::constant(0) }
-            }
+            SlotAtom::At { thread, distance, .. } => match distance[work.vals[*thread as usize] as usize] {
+                FAR => Interval::constant(0),
+                _ => Interval::BOOL,
+            },
             SlotAtom::Value(_) => Interval::FULL,
         };
         self.code.clauses.iter().all(|c| match c.when {
@@ -601,6 +633,9 @@ impl ProgramMachine {
     }
 }
 
+/// Farther than this is all the same.
+const FARTHEST: usize = 4095;
+
 /// What may be taken at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Hurry {
@@ -652,9 +687,12 @@ impl Machine for ProgramMachine {
         self.hand_over(&mut work, &mut scratch.packed, 0, sink);
     }
 
-    fn is_goal(&self, scratch: &mut Scratch, state: &[u64]) -> bool {
+    fn look(&self, scratch: &mut Scratch, state: &[u64]) -> Look {
         self.unpack(state, &mut scratch.base);
-        self.reaches_goal(&scratch.base)
+        match self.reaches_goal(&scratch.base) {
+            true => Look::Goal(0),
+            false => Look::Rank(if self.ranking { self.distance(&scratch.base) } else { 0 }),
+        }
     }
 
     fn expand(

@@ -1,18 +1,19 @@
 //! Can the goal be reached? One search, made fast by storing little.
 //!
 //! `machine` says what can happen (SC or TSO, with the reductions), `compile` prepares the program for it,
-//! `pack` writes states down, `seen` remembers them, `explore` is the loop. The loop is generic over machines
+//! `pack` writes states down, `seen` remembers them, `frontier` says which comes next, `explore` is the loop. The loop is generic over machines
 //! and knows no memory model; machines know nothing of frontiers, workers and limits. Every reduction has
 //! a switch, so that tests can compare with and without.
 //! Not here: judging traces. What comes out is a sequence of decisions; `sem` replays it.
 
 mod compile;
 mod explore;
+mod frontier;
 mod machine;
 pub mod pack;
 pub mod seen;
 
-pub use explore::{Found, Order, explore};
+pub use explore::{Found, Goals, Order, Search, explore};
 pub use machine::{Memory, ProgramMachine};
 // For the machines that other modules build on this one.
 pub(crate) use compile::{CEdge, Node, Op, lock_slot};
@@ -83,10 +84,23 @@ pub trait Machine: Sync {
         sink: &mut impl Sink,
     );
 
-    fn is_goal(&self, scratch: &mut Self::Scratch, state: &[u64]) -> bool;
+    /// Is the state a goal, and if not, how far from one?
+    fn look(&self, scratch: &mut Self::Scratch, state: &[u64]) -> Look;
+
+    /// A goal with this number was reached.
+    fn reached(&self, _number: usize) {}
 
     /// The decisions that lead from one state (or from the start) to the other, which is among its successors.
     fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action>;
+}
+
+/// What a state is to the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// A goal; machines that have several kinds number them.
+    Goal(usize),
+    /// The lower, the sooner it should be explored, if the order of the search is best first.
+    Rank(usize),
 }
 
 /// Who takes the states that a machine finds.

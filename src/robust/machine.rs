@@ -26,11 +26,12 @@ use crate::model::{EdgeId, Instr, Program, ThreadId, Value};
 use crate::reach::pack::Layout;
 use crate::reach::seen::MAX_WORDS;
 use crate::reach::{
-    CEdge, Machine, Memory, Node, Op, ProgramMachine, Record, Reductions, Scratch, Sink, Sleep, Taken,
+    CEdge, Look, Machine, Memory, Node, Op, ProgramMachine, Record, Reductions, Scratch, Sink, Sleep, Taken,
     Wanted, Work, lock_slot,
 };
 use crate::verdict::{Act, Action, Goal};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub struct AttackMachine<'a> {
     program: &'a Program,
@@ -38,6 +39,8 @@ pub struct AttackMachine<'a> {
     targets: Vec<Target>,
     /// Per thread and node, the attacks that begin there.
     begin: Vec<Vec<Vec<usize>>>,
+    /// Per attack its store, and whether it has succeeded already: then nobody wants to see it succeed again.
+    attacks: Vec<(usize, AtomicBool)>,
     slots: Slots,
     layout: Layout,
 }
@@ -46,9 +49,12 @@ pub struct AttackMachine<'a> {
 struct Target {
     thread: usize,
     edge: EdgeId,
-    loads: Vec<bool>,
+    /// Per edge of the thread, the number of the attack whose load it is.
+    attacks: Vec<Option<usize>>,
     /// Per node whether a load of the attack can still be reached.
     leads_on: Vec<bool>,
+    /// Attacks of this store that have not succeeded yet.
+    open: AtomicUsize,
 }
 
 /// How a cell was touched by events that happen after the load.
@@ -68,7 +74,9 @@ impl Slots {
     const CELL: usize = 1;
     const PHASE: usize = 2;
     const CLAIM: usize = 3;
-    const FIXED: usize = 4;
+    /// In phase 3, the number of the attack.
+    const ATTACK: usize = 4;
+    const FIXED: usize = 5;
 
     fn buffered(self, cell: usize) -> usize {
         Slots::FIXED + cell
@@ -116,7 +124,9 @@ impl<'a> AttackMachine<'a> {
     pub fn new(program: &'a Program, attacks: &Attacks, reductions: Reductions) -> AttackMachine<'a> {
         let reductions = Reductions { prune: false, ..reductions };
         let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions);
-        let targets: Vec<Target> = attacks.stores.iter().map(|s| Target::new(s, &base)).collect();
+        let mut numbered = Vec::new();
+        let targets: Vec<Target> =
+            attacks.stores.iter().enumerate().map(|(i, s)| Target::new(i, s, &base, &mut numbered)).collect();
         let mut begin: Vec<Vec<Vec<usize>>> =
             base.code.threads.iter().map(|t| vec![Vec::new(); t.nodes.len()]).collect();
         for (i, target) in targets.iter().enumerate() {
@@ -126,7 +136,7 @@ impl<'a> AttackMachine<'a> {
         }
         let slots = Slots { cells: program.cells(), threads: program.threads().len() };
         let layout = Layout::new(intervals(program, attacks, slots, reductions).into_iter().enumerate());
-        AttackMachine { program, base, targets, begin, slots, layout }
+        AttackMachine { program, base, targets, begin, attacks: numbered, slots, layout }
     }
 
     /// Words of a packed state of phase 2 or 3.
@@ -185,12 +195,20 @@ impl<'a> AttackMachine<'a> {
         work.vals[lock_slot(self.slots.threads)] == 0
     }
 
+    /// Is anybody still waiting for the attack to succeed?
+    fn is_open(&self, attack: &Attack) -> bool {
+        match attack.vals[Slots::PHASE] {
+            0 => self.target(attack).open.load(Ordering::Relaxed) > 0,
+            _ => !self.attacks[attack.vals[Slots::ATTACK] as usize].1.load(Ordering::Relaxed),
+        }
+    }
+
     /// Can the attack still succeed, by the graphs alone? Somebody else has to touch the delayed store's cell,
     /// and before that the attacker has to come to its load.
     fn has_hope(&self, attack: &Attack) -> bool {
         let target = self.target(attack);
         let node = attack.work.vals[target.thread] as usize;
-        if attack.vals[Slots::PHASE] == 0 && !target.leads_on.get(node).is_some_and(|&l| l) {
+        if attack.vals[Slots::PHASE] == 0 && !target.leads_on[node] {
             return false;
         }
         let cell = attack.vals[Slots::CELL] as u32;
@@ -270,9 +288,11 @@ impl<'a> AttackMachine<'a> {
             for choice in lo..=hi {
                 let mut record = R::default();
                 record.push(u, Act::Step { edge: edge.id, choice: any.then_some(choice) });
-                if u == attacker && self.is_attack_load(base, edge) {
+                if u == attacker
+                    && let Some(attack) = self.attack_load(base, edge)
+                {
                     next.copy(base, u);
-                    self.overtake(next, u, edge);
+                    self.overtake(next, u, edge, attack);
                     if self.has_hope(next) {
                         done(next, &record)?;
                     }
@@ -294,12 +314,12 @@ impl<'a> AttackMachine<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Can the attacker begin phase 3 with this edge? It has to read memory, not its own buffer.
-    fn is_attack_load(&self, attack: &Attack, edge: &CEdge) -> bool {
+    /// The attack whose phase 3 the attacker can begin with this edge. It has to read memory, not its own buffer.
+    fn attack_load(&self, attack: &Attack, edge: &CEdge) -> Option<usize> {
         let target = self.target(attack);
-        let Op::Load { addr, .. } = &edge.op else { return false };
-        let Some(cell) = self.base.cell(&attack.work, addr) else { return false };
-        target.loads[edge.id.index()] && self.reads_memory(attack, target.thread, cell)
+        let Op::Load { addr, .. } = &edge.op else { return None };
+        let cell = self.base.cell(&attack.work, addr)?;
+        target.attacks[edge.id.index()].filter(|_| self.reads_memory(attack, target.thread, cell))
     }
 
     fn reads_memory(&self, attack: &Attack, t: usize, cell: usize) -> bool {
@@ -307,7 +327,7 @@ impl<'a> AttackMachine<'a> {
     }
 
     /// The attack's load: phase 3 begins. What the attacker holds no longer matters to anyone.
-    fn overtake(&self, attack: &mut Attack, t: usize, edge: &CEdge) {
+    fn overtake(&self, attack: &mut Attack, t: usize, edge: &CEdge, number: usize) {
         let cell = match &edge.op {
             Op::Load { addr, .. } => self.base.cell(&attack.work, addr).expect("it was looked at before"),
             _ => unreachable!("only loads overtake"),
@@ -317,6 +337,7 @@ impl<'a> AttackMachine<'a> {
         attack.vals[Slots::TARGET] = target;
         attack.vals[Slots::CELL] = delayed;
         attack.vals[Slots::PHASE] = 1;
+        attack.vals[Slots::ATTACK] = number as Value;
         attack.vals[self.slots.after(cell)] = READ;
         attack.work.buffers[t].clear();
         attack.work.vals[t] = self.base.code.threads[t].stuck as Value;
@@ -426,13 +447,28 @@ fn level(access: Access) -> Value {
 }
 
 impl Target {
-    fn new(store: &DelayedStore, base: &ProgramMachine) -> Target {
+    /// `numbered` are the attacks so far; those of this store, the `i`th, are added.
+    fn new(
+        i: usize,
+        store: &DelayedStore,
+        base: &ProgramMachine,
+        numbered: &mut Vec<(usize, AtomicBool)>,
+    ) -> Target {
+        let before = numbered.len();
+        let mut number = |&wanted: &bool| {
+            wanted.then(|| {
+                numbered.push((i, AtomicBool::new(false)));
+                numbered.len() - 1
+            })
+        };
+        let attacks = store.loads.iter().map(&mut number).collect();
+        let open = AtomicUsize::new(numbered.len() - before);
         let thread = &base.code.threads[store.thread.index()];
         let mut leads_on = vec![false; thread.nodes.len()];
         for (loc, &node) in thread.node_of.iter().enumerate() {
             leads_on[node as usize] = store.leads_on[loc];
         }
-        Target { thread: store.thread.index(), edge: store.edge, loads: store.loads.clone(), leads_on }
+        Target { thread: store.thread.index(), edge: store.edge, attacks, leads_on, open }
     }
 }
 
@@ -450,6 +486,7 @@ fn intervals(program: &Program, attacks: &Attacks, slots: Slots, reductions: Red
     let mut all = vec![Interval::constant(0); slots.count()];
     all[Slots::TARGET] = up_to(attacks.stores.len().saturating_sub(1));
     all[Slots::CELL] = up_to(program.cells().saturating_sub(1));
+    all[Slots::ATTACK] = up_to(attacks.count.left.saturating_sub(1) as usize);
     all[Slots::PHASE] = Interval::BOOL;
     let blocks = program.has_locks();
     all[Slots::CLAIM] = up_to(blocks as usize);
@@ -477,16 +514,27 @@ impl Machine for AttackMachine<'_> {
         self.base.initial(&mut scratch.phase1, sink);
     }
 
-    fn is_goal(&self, scratch: &mut AttackScratch, state: &[u64]) -> bool {
+    fn look(&self, scratch: &mut AttackScratch, state: &[u64]) -> Look {
         if self.is_phase_1(state) {
-            return false;
+            return Look::Rank(2);
         }
         let attack = &mut scratch.base;
         self.unpack(state, attack);
         let cell = attack.vals[Slots::CELL] as usize;
-        attack.vals[Slots::PHASE] != 0
-            && attack.vals[self.slots.after(cell)] != NOT
-            && self.lock_is_free(&attack.work)
+        match attack.vals[Slots::PHASE] {
+            0 => Look::Rank(1),
+            _ if attack.vals[self.slots.after(cell)] != NOT && self.lock_is_free(&attack.work) => {
+                Look::Goal(attack.vals[Slots::ATTACK] as usize)
+            }
+            _ => Look::Rank(0),
+        }
+    }
+
+    fn reached(&self, number: usize) {
+        let (target, done) = &self.attacks[number];
+        if !done.swap(true, Ordering::Relaxed) {
+            self.targets[*target].open.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     fn expand(
@@ -499,8 +547,8 @@ impl Machine for AttackMachine<'_> {
     ) {
         let AttackScratch { phase1, base, next, packed } = scratch;
         let mut hand_over = |attack: &mut Attack, _: &()| {
-            self.pack(attack, packed);
-            if !self.too_large() {
+            if self.is_open(attack) && !self.too_large() {
+                self.pack(attack, packed);
                 sink.state(packed, 0);
             }
             ControlFlow::Continue(())

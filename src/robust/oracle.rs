@@ -1,7 +1,8 @@
 //! Is there a witness? One search for all attacks, and the computation it finds.
 //!
-//! All attacks share a search, and so the SC states of its phase 1; being breadth first, it finds a witness with few
-//! steps. What it finds is a sequence of decisions. They are followed on the plain TSO machine, events that do
+//! All attacks share a search, and so the SC states of its phase 1. Attacks that have begun come before new SC
+//! states, and what began earlier comes before what began later, so that the first witness has few steps before its
+//! store and few after it. What is found is a sequence of decisions. They are followed on the plain TSO machine, events that do
 //! not happen after the load are moved before it, and `hb` checks conditions W1 to W5 on the result: a
 //! witness that does not pass is a bug of ours and never an answer.
 
@@ -9,9 +10,9 @@ use super::attack::{Attacks, Pruning};
 use super::hb::{Attack, HappensBefore, check_witness, normalised};
 use super::machine::AttackMachine;
 use crate::model::{Program, ThreadId};
-use crate::reach::{Found, Order, Reductions, explore};
+use crate::reach::{Goals, Order, Reductions, Search, explore};
 use crate::sem::replay::follow;
-use crate::verdict::{Act, Action, Event, Kind, Limit, Limits, Model, RobustAnswer, Robustness, Stats, Witness};
+use crate::verdict::{Act, Action, AttackCount, Event, Kind, Limit, Limits, Model, Stats, Witness};
 use std::time::Instant;
 use thiserror::Error;
 
@@ -20,41 +21,46 @@ use thiserror::Error;
 #[error("the witness {0}")]
 pub struct Refuted(String);
 
-/// How to look for a witness.
+/// How to look for witnesses.
 #[derive(Clone, Copy, Debug)]
-pub struct Search {
+pub struct Question {
     pub pruning: Pruning,
     pub reductions: Reductions,
     pub workers: usize,
+    pub goals: Goals,
 }
 
-/// Does the program have a witness?
-pub fn ask(program: &Program, search: Search, limits: &Limits) -> Result<Robustness, Refuted> {
+/// What the search came to. Without witnesses and without a limit, the program is robust.
+#[derive(Debug)]
+pub struct Reply {
+    /// Of different attacks, the first found first.
+    pub witnesses: Vec<Witness>,
+    pub limit: Option<Limit>,
+    pub attacks: AttackCount,
+    pub stats: Stats,
+}
+
+/// Does the program have witnesses?
+pub fn ask(program: &Program, question: Question, limits: &Limits) -> Result<Reply, Refuted> {
     let start = Instant::now();
-    let attacks = Attacks::of(program, search.pruning);
-    let mut stats = Stats { workers: search.workers, ..Stats::default() };
-    let answer = if attacks.stores.is_empty() {
-        RobustAnswer::Robust
-    } else {
-        let machine = AttackMachine::new(program, &attacks, search.reductions);
-        let found = explore(&machine, limits, Order::BreadthFirst, search.workers);
-        stats.states = found.states;
-        stats.transitions = found.transitions;
-        stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
-        stats.words = machine.words();
-        answer(program, &machine, found)?
-    };
-    stats.time = start.elapsed();
-    Ok(Robustness { answer, attacks: attacks.count, stats })
-}
-
-fn answer(program: &Program, machine: &AttackMachine, found: Found) -> Result<RobustAnswer, Refuted> {
-    Ok(match (found.goal, found.limit) {
-        (Some(actions), _) => RobustAnswer::NotRobust(witness(program, actions)?),
-        (None, Some(limit)) => RobustAnswer::Unknown(limit),
-        (None, None) if machine.too_large() => RobustAnswer::Unknown(Limit::StateSize(machine.words())),
-        (None, None) => RobustAnswer::Robust,
-    })
+    let attacks = Attacks::of(program, question.pruning);
+    let stats = Stats { workers: question.workers, ..Stats::default() };
+    let mut reply = Reply { witnesses: vec![], limit: None, attacks: attacks.count, stats };
+    if !attacks.stores.is_empty() {
+        let machine = AttackMachine::new(program, &attacks, question.reductions);
+        let search = Search { goals: question.goals, ..Search::new(Order::BestFirst, question.workers) };
+        let found = explore(&machine, limits, search);
+        reply.stats.states = found.states;
+        reply.stats.transitions = found.transitions;
+        reply.stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
+        reply.stats.words = machine.words();
+        let too_large = || machine.too_large().then(|| Limit::StateSize(machine.words()));
+        reply.limit = found.limit.or_else(too_large);
+        reply.witnesses =
+            found.goals.into_iter().map(|(_, run)| witness(program, run)).collect::<Result<_, _>>()?;
+    }
+    reply.stats.time = start.elapsed();
+    Ok(reply)
 }
 
 /// The computation of the attack's decisions, once the attacker has flushed, as a checked witness.
