@@ -10,9 +10,10 @@ use common::robustness::{Run, Then, Wanted, brute_robust, runs, sc_dependencies}
 use common::{SMALL, Shape, Shown, Taste, cases, program};
 use overtake::front::tso;
 use overtake::model::{Program, ThreadId};
-use overtake::robust::hb::{Attack, Broken, HappensBefore, check_witness, flush_of, normalised};
+use overtake::robust::hb::{Attack, Broken, HappensBefore, Relation, check_witness, flush_of, normalised};
 use overtake::sem::replay;
 use overtake::verdict::{Event, Goal, Kind, Model};
+use petgraph::graph::NodeIndex;
 use proptest::prelude::*;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -85,8 +86,33 @@ fn compare(program: &Program, wanted: Wanted) -> Option<Count> {
 fn check(run: &Run, sequential: bool) -> bool {
     let hb = HappensBefore::of(&run.events);
     assert_eq!(hb.is_cyclic(), !sequential, "{:#?}", run.events);
-    assert_eq!(hb.cycle().is_some(), hb.is_cyclic());
+    let cycle = hb.cycle();
+    assert_eq!(cycle.is_some(), hb.is_cyclic());
+    for (i, &(from, relation)) in cycle.iter().flatten().enumerate() {
+        let next = cycle.iter().flatten().nth(i + 1).or(cycle.iter().flatten().next());
+        let (to, _) = *next.expect("a cycle has events");
+        assert!(
+            is_related(&hb, &run.events, from, relation, to),
+            "{from} {relation:?} {to} in {:#?}",
+            run.events
+        );
+    }
     hb.is_cyclic()
+}
+
+fn is_related(hb: &HappensBefore, events: &[Event], from: usize, relation: Relation, to: usize) -> bool {
+    let issued = |e: usize| events[e].kind != Kind::Flush;
+    match relation {
+        Relation::Same => from != to && hb.same(from, to),
+        _ if hb.same(from, to) => false,
+        Relation::ProgramOrder => {
+            from < to && events[from].thread() == events[to].thread() && issued(from) && issued(to)
+        }
+        _ => {
+            let edges = hb.graph().edges_connecting(NodeIndex::new(from), NodeIndex::new(to));
+            edges.into_iter().any(|e| *e.weight() == relation)
+        }
+    }
 }
 
 fn compare_all(shown: &Shown) {
@@ -176,6 +202,16 @@ fn witnesses_suffice(Shown(program): &Shown) {
     if let (Some(robust), Some(witness)) = (brute_robust(program, STEPS), has_witness(program)) {
         assert_eq!(robust, !witness);
     }
+}
+
+#[test]
+fn a_locked_instruction_that_goes_wrong_opens_no_block() {
+    let wrong = "
+        shared x, y
+        thread p0; store [x], 1; load r, [y]; xchg r, [9], 1; end
+        thread p1; lock; store [x], 2; load r, [x]; unlock; end
+    ";
+    compare_all(&source(wrong, &[]));
 }
 
 #[derive(Deserialize)]

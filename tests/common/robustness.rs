@@ -19,6 +19,9 @@ pub enum Got {
     From(Instance),
 }
 
+/// What a thread did: the edge it took, the value it chose, what it read.
+type Done = (EdgeId, Option<Value>, Option<Got>);
+
 /// What remains of a computation if unrelated events may change places: what each thread did and from where it read,
 /// and in which order each cell was written. Two computations with the same happens-before relation have the same
 /// dependencies, and the other way round.
@@ -27,7 +30,7 @@ pub enum Got {
 /// and all that can follow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dependencies {
-    threads: Vec<Vec<(EdgeId, Option<Value>, Option<Got>)>>,
+    threads: Vec<Vec<Done>>,
     cells: Vec<Vec<Instance>>,
 }
 
