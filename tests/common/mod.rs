@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // each test program uses its own part
 
+pub mod robustness;
+
 use overtake::model::program::{ProgramParts, ThreadParts};
 use overtake::model::*;
 use overtake::sem::{State, sc, tso};
