@@ -121,18 +121,28 @@ fn path(program: &Program, choices: &[usize]) -> Option<DelayedPath> {
     all.into_iter().find_map(|&(t, id)| walk(program, t, id, &choices[1..]))
 }
 
-/// The program extended along as many paths as there are lists of choices, and the stores that were issued.
-fn extended(program: &Program, goal: Goal, all: &[Vec<usize>], form: Form) -> Option<(Extended, usize)> {
+/// What extensions did.
+struct Made {
+    new: Extended,
+    /// Stores that may be issued at the same time.
+    stores: usize,
+    /// Locations inside the paths. With the thread there, what is not asked may be lost.
+    inner: HashSet<(ThreadId, Loc)>,
+}
+
+/// The program extended along as many paths as there are lists of choices.
+fn extended(program: &Program, goal: Goal, all: &[Vec<usize>], form: Form) -> Option<Made> {
     let mut now = Extended { program: program.clone(), goal };
-    let mut stores = 0;
+    let (mut stores, mut inner) = (0, HashSet::new());
     for choices in all {
         let path = path(&now.program, choices)?;
         let thread = now.program.thread(path.thread);
         let is_store = |e: &&EdgeId| matches!(thread.edge(**e).instr, Instr::Store { .. });
         stores += path.edges.iter().filter(is_store).count();
+        inner.extend(path.edges[1..].iter().map(|e| (path.thread, thread.edge(*e).from)));
         now = extend(&now.program, &now.goal, &path, form).expect("it is a path");
     }
-    Some((now, stores))
+    Some(Made { new: now, stores, inner })
 }
 
 /// What an SC run of the extended program shows is true of the program.
@@ -260,14 +270,18 @@ fn same_states(
     }
     weak.sort();
     let goal = goal(weak[pick % weak.len()], asked);
-    let Some((new, stores)) = extended(program, goal, choices, Form::Exact) else { return Ok(()) };
+    let Some(Made { new, stores, inner }) = extended(program, goal, choices, Form::Exact) else {
+        return Ok(());
+    };
     let after = search(&new.program, &new.goal, entries(0));
     prop_assert!(!after.is_none(), "a state is lost:\n{}", shown(&new));
+    let Some(after) = states(&new.program, program, 0) else { return Ok(()) };
+    let outside = |(at, _, _): &&Facts| program.thread_ids().all(|t| !inner.contains(&(t, at[t.index()])));
+    let lost = before.difference(&after).find(outside);
+    prop_assert!(lost.is_none(), "a state is lost: {lost:?}\n{}", shown(&new));
     let allowed = if bound.is_some() { states(program, program, stores) } else { Some(before) };
-    if let (Some(after), Some(allowed)) = (states(&new.program, program, 0), allowed) {
-        let strange = after.difference(&allowed).next();
-        prop_assert!(strange.is_none(), "a state is new: {strange:?}\n{}", shown(&new));
-    }
+    let strange = allowed.as_ref().and_then(|allowed| after.difference(allowed).next());
+    prop_assert!(strange.is_none(), "a state is new: {strange:?}\n{}", shown(&new));
     Ok(())
 }
 
@@ -279,7 +293,9 @@ fn same_answers(
     bound: Option<usize>,
 ) -> Result<(), TestCaseError> {
     let goal = Goal::of(program);
-    let Some((new, stores)) = extended(program, goal.clone(), choices, Form::Exact) else { return Ok(()) };
+    let Some(Made { new, stores, .. }) = extended(program, goal.clone(), choices, Form::Exact) else {
+        return Ok(());
+    };
     let entries = |n| bound.map_or(tso::Bound::Unbounded, |b| tso::Bound::Entries(b + n));
     let after = search(&new.program, &new.goal, entries(0));
     if search(program, &goal, entries(0)) == Found::Violation {
@@ -296,7 +312,9 @@ fn same_answers(
 /// Additive: SC runs show nothing that TSO does not have, and all that they showed before.
 fn nothing_new(program: &Program, choices: &[Vec<usize>]) -> Result<(), TestCaseError> {
     let goal = Goal::of(program);
-    let Some((new, _)) = extended(program, goal.clone(), choices, Form::Additive) else { return Ok(()) };
+    let Some(Made { new, .. }) = extended(program, goal.clone(), choices, Form::Additive) else {
+        return Ok(());
+    };
     let old = Extended { program: program.clone(), goal: goal.clone() };
     let before = projected(program, &goal, &old)?;
     let after = projected(program, &goal, &new)?;
@@ -319,7 +337,7 @@ fn weak_state_shown(
     let Some(state) = weak.get(pick % weak.len().max(1)) else { return Ok(()) };
     let goal = goal(state, asked);
     for times in 1..=choices.len() {
-        let Some((new, _)) = extended(program, goal.clone(), &choices[..times], form) else { break };
+        let Some(Made { new, .. }) = extended(program, goal.clone(), &choices[..times], form) else { break };
         projected(program, &goal, &new)?;
     }
     Ok(())
