@@ -12,10 +12,9 @@ mod common;
 use common::{SMALL, Shape, Taste, cases, pointed_program, program};
 use overtake::engine::{self, Options};
 use overtake::extend::{DelayedPath, Extended, Form, Refused, extend, project};
-use overtake::model::{EdgeId, Instr, Program, ThreadId};
-use overtake::sem::replay;
-use overtake::sem::{State, tso};
-use overtake::verdict::{Answer, Goal, Limits, Model};
+use overtake::model::{Addr, Atom, BinOp, EdgeId, Expr, Instr, Loc, Pred, Program, Reg, ThreadId, Value};
+use overtake::sem::{State, replay, sc, tso};
+use overtake::verdict::{Answer, Clause, Goal, Limits, Model, When};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 
@@ -26,6 +25,8 @@ const STRAIGHT: Shape = Shape { loops: false, ..SMALL };
 const DENSE: Shape = Shape { taste: Taste::Dense, lines: (2, 5), threads: (2, 2), ..STRAIGHT };
 /// Long enough for several stores and loads behind each other.
 const LONG: Shape = Shape { taste: Taste::Dense, lines: (4, 7), threads: (2, 2), registers: 3, ..STRAIGHT };
+/// With loops.
+const ROUND: Shape = Shape { loops: true, lines: (2, 4), ..DENSE };
 const WILD: Shape = Shape { taste: Taste::Wild, ..SMALL };
 
 /// What a search on the plain TSO machine found.
@@ -41,6 +42,12 @@ enum Found {
     Bounded,
     /// None, and not everything was seen.
     Unknown,
+}
+
+impl Found {
+    fn is_none(self) -> bool {
+        matches!(self, Found::Nothing | Found::Bounded)
+    }
 }
 
 fn search(program: &Program, goal: &Goal, bound: tso::Bound) -> Found {
@@ -114,29 +121,39 @@ fn path(program: &Program, choices: &[usize]) -> Option<DelayedPath> {
     all.into_iter().find_map(|&(t, id)| walk(program, t, id, &choices[1..]))
 }
 
-/// The program extended along as many paths as there are lists of choices, and the stores that were issued.
-fn extended(program: &Program, all: &[Vec<usize>], form: Form) -> Option<(Extended, usize)> {
-    let mut now = Extended { program: program.clone(), goal: Goal::of(program) };
-    let mut stores = 0;
+/// What extensions did.
+struct Made {
+    new: Extended,
+    /// Stores that may be issued at the same time.
+    stores: usize,
+    /// Locations inside the paths. With the thread there, what is not asked may be lost.
+    inner: HashSet<(ThreadId, Loc)>,
+}
+
+/// The program extended along as many paths as there are lists of choices.
+fn extended(program: &Program, goal: Goal, all: &[Vec<usize>], form: Form) -> Option<Made> {
+    let mut now = Extended { program: program.clone(), goal };
+    let (mut stores, mut inner) = (0, HashSet::new());
     for choices in all {
         let path = path(&now.program, choices)?;
         let thread = now.program.thread(path.thread);
         let is_store = |e: &&EdgeId| matches!(thread.edge(**e).instr, Instr::Store { .. });
         stores += path.edges.iter().filter(is_store).count();
+        inner.extend(path.edges[1..].iter().map(|e| (path.thread, thread.edge(*e).from)));
         now = extend(&now.program, &now.goal, &path, form).expect("it is a path");
     }
-    Some((now, stores))
+    Some(Made { new: now, stores, inner })
 }
 
 /// What an SC run of the extended program shows is true of the program.
-fn projected(program: &Program, new: &Extended) -> Result<bool, TestCaseError> {
+fn projected(program: &Program, goal: &Goal, new: &Extended) -> Result<bool, TestCaseError> {
     let options = Options { model: Model::Sc, workers: 1, ..Options::default() };
     let limits = Limits { states: Some(10 * MOST as u64), ..Limits::default() };
     let outcome = engine::check(&new.program, &new.goal, &options, &limits).expect("no internal error");
     let Answer::Violated(trace) = outcome.answer else { return Ok(false) };
     let actions: Vec<_> = trace.events.iter().map(|e| e.action).collect();
     let run = project(&new.program, &actions);
-    let done = replay::perform(program, Model::Tso, &Goal::of(program), run);
+    let done = replay::perform(program, Model::Tso, goal, run);
     let (_, against) = done.map_err(|m| TestCaseError::fail(format!("the projected run: {m}")))?;
     prop_assert!(against.is_some(), "the projected run does not reach the goal");
     Ok(true)
@@ -155,42 +172,174 @@ fn shown(new: &Extended) -> String {
     format!("{}{}", threads.collect::<String>(), goal.join("\n"))
 }
 
-/// Exact: the same goals under TSO. `bound` is for buffers; those of the program may have to be longer than those
-/// of the extended one.
-fn compare(program: &Program, choices: &[Vec<usize>], bound: Option<usize>) -> Result<(), TestCaseError> {
-    let Some((new, stores)) = extended(program, choices, Form::Exact) else { return Ok(()) };
+/// Where the threads are, what their registers hold, and memory.
+type Facts = (Vec<Loc>, Vec<Vec<Value>>, Vec<Value>);
+
+/// The states with empty buffers and no error, as far as `old` has their parts; `None` if there are too many.
+fn drained(program: &Program, old: &Program, model: Model, bound: tso::Bound) -> Option<HashSet<Facts>> {
+    let start = State::initial(program);
+    let mut seen = HashSet::from([start.clone()]);
+    let mut todo = VecDeque::from([start]);
+    let mut all = HashSet::new();
+    while let Some(state) = todo.pop_front() {
+        let known = |t: ThreadId| state.at[t.index()].index() < old.thread(t).graph().node_count();
+        if state.buffers.iter().all(|b| b.is_empty()) && program.thread_ids().all(known) {
+            let mut registers = state.registers.clone();
+            for t in program.thread_ids() {
+                registers[t.index()].truncate(old.thread(t).registers().len());
+            }
+            all.insert((state.at.clone(), registers, state.memory.clone()));
+        }
+        if seen.len() > MOST {
+            return None;
+        }
+        let steps = match model {
+            Model::Sc => sc::steps(program, &state),
+            Model::Tso => tso::steps(program, &state, bound).0,
+        };
+        for step in steps.into_iter().filter(|s| s.event.trap.is_none()) {
+            if seen.insert(step.state.clone()) {
+                todo.push_back(step.state);
+            }
+        }
+    }
+    Some(all)
+}
+
+/// Which facts of a state to ask for.
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    All,
+    /// All but memory.
+    Threads,
+    Some(u64),
+    /// Some, and where threads are not instead of where they are.
+    SomeElsewhere(u64),
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    prop_oneof![
+        Just(Asked::All),
+        Just(Asked::Threads),
+        any::<u64>().prop_map(Asked::Some),
+        any::<u64>().prop_map(Asked::SomeElsewhere),
+    ]
+}
+
+fn goal((at, registers, memory): &Facts, asked: Asked) -> Goal {
+    let equals = |a: Atom, v: Value| Expr::binary(BinOp::Eq, Expr::Atom(a), Expr::Const(v));
+    let mut facts: Vec<Pred> = Vec::new();
+    for (t, loc) in at.iter().enumerate() {
+        let place = |l: u32| Expr::Atom(Atom::At(ThreadId(t as u16), vec![Loc(l)]));
+        // Every thread has three locations or more.
+        let other = |mask: u64| (mask >> 60) as u32 % 3;
+        facts.push(match asked {
+            Asked::SomeElsewhere(mask) if loc.0 != other(mask) => place(other(mask)).negated(),
+            _ => place(loc.0),
+        });
+        let registers = registers[t].iter().enumerate();
+        facts.extend(registers.map(|(r, v)| equals(Atom::Reg(ThreadId(t as u16), Reg(r as u16)), *v)));
+    }
+    if !matches!(asked, Asked::Threads) {
+        facts.extend(memory.iter().enumerate().map(|(a, v)| equals(Atom::Mem(Addr(a as u32)), *v)));
+    }
+    let wanted = |i: usize| match asked {
+        Asked::All | Asked::Threads => true,
+        Asked::Some(mask) | Asked::SomeElsewhere(mask) => mask >> (i % 60) & 1 != 0,
+    };
+    let facts = facts.into_iter().enumerate().filter(|(i, _)| wanted(*i)).map(|(_, f)| f);
+    let pred = facts.reduce(|a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1));
+    Goal { clauses: vec![Clause { when: When::Always, pred, property: 0 }] }
+}
+
+/// A state of the program under TSO, one that SC does not have if there is any, is found after an extension that
+/// knows what is asked; and all states that are found then are states of the program.
+fn same_states(
+    program: &Program,
+    choices: &[Vec<usize>],
+    (pick, asked): (usize, Asked),
+    bound: Option<usize>,
+) -> Result<(), TestCaseError> {
     let entries = |n| bound.map_or(tso::Bound::Unbounded, |b| tso::Bound::Entries(b + n));
-    let (goal, none) = (Goal::of(program), [Found::Nothing, Found::Bounded]);
+    let states = |program: &Program, old, n| drained(program, old, Model::Tso, entries(n));
+    let Some(before) = states(program, program, 0) else { return Ok(()) };
+    let sc = drained(program, program, Model::Sc, entries(0)).unwrap_or_default();
+    let mut weak: Vec<&Facts> = before.difference(&sc).collect();
+    if weak.is_empty() {
+        weak = before.iter().collect();
+    }
+    weak.sort();
+    let goal = goal(weak[pick % weak.len()], asked);
+    let Some(Made { new, stores, inner }) = extended(program, goal, choices, Form::Exact) else {
+        return Ok(());
+    };
     let after = search(&new.program, &new.goal, entries(0));
-    if search(program, &goal, entries(0)) == Found::Violation {
-        prop_assert!(!none.contains(&after), "a violation is lost:\n{}", shown(&new));
-    }
-    if matches!(after, Found::Violation | Found::Frozen) {
-        let before = search(program, &goal, entries(stores));
-        prop_assert!(!none.contains(&before), "a violation is new:\n{}", shown(&new));
-    }
-    let sc = projected(program, &new)?;
-    if let Ok(f) = std::env::var("STATS") {
-        use std::io::Write;
-        let b = search(program, &goal, entries(0));
-        let sc0 = projected(program, &Extended { program: program.clone(), goal: goal.clone() })?;
-        writeln!(
-            std::fs::OpenOptions::new().append(true).create(true).open(f).unwrap(),
-            "{} {b:?} {after:?} sc0={sc0} sc={sc}",
-            choices.len()
-        )
-        .unwrap();
-    }
+    prop_assert!(!after.is_none(), "a state is lost:\n{}", shown(&new));
+    let Some(after) = states(&new.program, program, 0) else { return Ok(()) };
+    let outside = |(at, _, _): &&Facts| program.thread_ids().all(|t| !inner.contains(&(t, at[t.index()])));
+    let lost = before.difference(&after).find(outside);
+    prop_assert!(lost.is_none(), "a state is lost: {lost:?}\n{}", shown(&new));
+    let allowed = if bound.is_some() { states(program, program, stores) } else { Some(before) };
+    let strange = allowed.as_ref().and_then(|allowed| after.difference(allowed).next());
+    prop_assert!(strange.is_none(), "a state is new: {strange:?}\n{}", shown(&new));
     Ok(())
 }
 
-/// Additive: nothing is new, and nothing that SC showed is lost.
-fn compare_additive(program: &Program, choices: &[Vec<usize>]) -> Result<(), TestCaseError> {
-    let Some((new, _)) = extended(program, choices, Form::Additive) else { return Ok(()) };
-    let old = Extended { program: program.clone(), goal: Goal::of(program) };
-    let before = projected(program, &old)?;
-    let after = projected(program, &new)?;
+/// The same goals under TSO. `bound` is for buffers; those of the program may have to be longer than those of the
+/// extended one.
+fn same_answers(
+    program: &Program,
+    choices: &[Vec<usize>],
+    bound: Option<usize>,
+) -> Result<(), TestCaseError> {
+    let goal = Goal::of(program);
+    let Some(Made { new, stores, .. }) = extended(program, goal.clone(), choices, Form::Exact) else {
+        return Ok(());
+    };
+    let entries = |n| bound.map_or(tso::Bound::Unbounded, |b| tso::Bound::Entries(b + n));
+    let after = search(&new.program, &new.goal, entries(0));
+    if search(program, &goal, entries(0)) == Found::Violation {
+        prop_assert!(!after.is_none(), "a violation is lost:\n{}", shown(&new));
+    }
+    if matches!(after, Found::Violation | Found::Frozen) {
+        let before = search(program, &goal, entries(stores));
+        prop_assert!(!before.is_none(), "a violation is new:\n{}", shown(&new));
+    }
+    projected(program, &goal, &new)?;
+    Ok(())
+}
+
+/// Additive: SC runs show nothing that TSO does not have, and all that they showed before.
+fn nothing_new(program: &Program, choices: &[Vec<usize>]) -> Result<(), TestCaseError> {
+    let goal = Goal::of(program);
+    let Some(Made { new, .. }) = extended(program, goal.clone(), choices, Form::Additive) else {
+        return Ok(());
+    };
+    let old = Extended { program: program.clone(), goal: goal.clone() };
+    let before = projected(program, &goal, &old)?;
+    let after = projected(program, &goal, &new)?;
     prop_assert!(after || !before, "a violation is lost:\n{}", shown(&new));
+    Ok(())
+}
+
+/// Adds path after path. What SC then shows of a state that only TSO has must be true; how often it shows
+/// something is counted by nobody, but it does.
+fn weak_state_shown(
+    program: &Program,
+    choices: &[Vec<usize>],
+    (pick, asked): (usize, Asked),
+    form: Form,
+) -> Result<(), TestCaseError> {
+    let states = |model| drained(program, program, model, tso::Bound::Unbounded);
+    let (Some(tso), Some(sc)) = (states(Model::Tso), states(Model::Sc)) else { return Ok(()) };
+    let mut weak: Vec<&Facts> = tso.difference(&sc).collect();
+    weak.sort();
+    let Some(state) = weak.get(pick % weak.len().max(1)) else { return Ok(()) };
+    let goal = goal(state, asked);
+    for times in 1..=choices.len() {
+        let Some(Made { new, .. }) = extended(program, goal.clone(), &choices[..times], form) else { break };
+        projected(program, &goal, &new)?;
+    }
     Ok(())
 }
 
@@ -202,60 +351,87 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn an_extension_keeps_the_goals_of_a_program_without_loops(
-        program in program(STRAIGHT), choices in choices(1)
+    fn extensions_keep_the_goals_of_a_program_without_loops(
+        program in program(STRAIGHT), choices in choices(3)
     ) {
-        compare(&program.0, &choices, None)?;
+        same_answers(&program.0, &choices, None)?;
     }
 
     #[test]
-    fn an_extension_keeps_what_a_run_shows(program in pointed_program(STRAIGHT, Model::Tso), choices in choices(2)) {
-        compare(&program.0, &choices, None)?;
-    }
-
-    #[test]
-    fn an_extension_keeps_what_a_run_of_a_dense_program_shows(
-        program in pointed_program(DENSE, Model::Tso), choices in choices(2)
+    fn extensions_keep_what_a_run_shows(
+        program in pointed_program(STRAIGHT, Model::Tso), choices in choices(2)
     ) {
-        compare(&program.0, &choices, None)?;
-    }
-
-    #[test]
-    fn an_extension_keeps_what_a_run_of_a_long_program_shows(
-        program in pointed_program(LONG, Model::Tso), choices in choices(3)
-    ) {
-        compare(&program.0, &choices, None)?;
-    }
-
-    #[test]
-    fn extensions_keep_the_goals_of_a_long_program(program in program(LONG), choices in choices(3)) {
-        compare(&program.0, &choices, None)?;
+        same_answers(&program.0, &choices, None)?;
     }
 
     #[test]
     fn extensions_keep_the_goals_of_a_program_with_loops(
         program in program(SMALL), choices in choices(3), bound in 1usize..3
     ) {
-        compare(&program.0, &choices, Some(bound))?;
+        same_answers(&program.0, &choices, Some(bound))?;
     }
 
     #[test]
     fn extensions_keep_the_goals_of_a_wild_program(
         program in program(WILD), choices in choices(2), bound in 1usize..3
     ) {
-        compare(&program.0, &choices, Some(bound))?;
+        same_answers(&program.0, &choices, Some(bound))?;
     }
 
     #[test]
-    fn an_added_path_shows_nothing_new(program in program(SMALL), choices in choices(3)) {
-        compare_additive(&program.0, &choices)?;
-    }
-
-    #[test]
-    fn an_added_path_of_a_long_program_shows_nothing_new(
-        program in pointed_program(LONG, Model::Tso), choices in choices(3)
+    fn added_paths_show_nothing_new(
+        program in program(SMALL),
+        long in pointed_program(LONG, Model::Tso),
+        choices in choices(3),
     ) {
-        compare_additive(&program.0, &choices)?;
+        nothing_new(&program.0, &choices)?;
+        nothing_new(&long.0, &choices)?;
+    }
+
+    #[test]
+    fn an_extension_keeps_the_states_of_a_program_without_loops(
+        program in program(STRAIGHT), choices in choices(2), ask in (any::<usize>(), asked())
+    ) {
+        same_states(&program.0, &choices, ask, None)?;
+    }
+
+    #[test]
+    fn an_extension_keeps_the_states_of_a_dense_program(
+        program in program(DENSE), choices in choices(1), ask in (any::<usize>(), asked())
+    ) {
+        same_states(&program.0, &choices, ask, None)?;
+    }
+
+    #[test]
+    fn extensions_keep_the_states_of_a_long_program(
+        program in program(LONG), choices in choices(3), ask in (any::<usize>(), asked())
+    ) {
+        same_states(&program.0, &choices, ask, None)?;
+    }
+
+    #[test]
+    fn extensions_keep_the_states_of_a_program_with_loops(
+        program in program(SMALL),
+        dense in program(ROUND),
+        choices in choices(2),
+        ask in (any::<usize>(), asked()),
+        bound in 1usize..3,
+    ) {
+        same_states(&program.0, &choices, ask, Some(bound))?;
+        same_states(&dense.0, &choices, ask, Some(bound))?;
+    }
+
+    #[test]
+    fn runs_to_states_that_only_tso_has_project(
+        program in program(DENSE),
+        long in program(LONG),
+        choices in choices(3),
+        ask in (any::<usize>(), asked()),
+    ) {
+        for form in [Form::Exact, Form::Additive] {
+            weak_state_shown(&program.0, &choices, ask, form)?;
+            weak_state_shown(&long.0, &choices, ask, form)?;
+        }
     }
 }
 

@@ -380,7 +380,7 @@ fn complementary(a: &RegExpr, b: &RegExpr) -> bool {
 }
 
 /// A condition that never fails itself: does the expression have a value, that is, does it not divide by zero?
-fn defined(e: &RegExpr) -> RegExpr {
+pub(super) fn defined(e: &RegExpr) -> RegExpr {
     let and = |a, b| Expr::binary(BinOp::And, a, b);
     if !e.may_divide_by_zero() {
         return Expr::Const(1);
