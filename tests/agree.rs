@@ -19,13 +19,14 @@ const MOST: usize = 20_000;
 
 /// All on, all off, each alone off, each alone on.
 fn reductions() -> Vec<Reductions> {
-    let switches: [fn(&mut Reductions) -> &mut bool; 6] = [
+    let switches: [fn(&mut Reductions) -> &mut bool; 7] = [
         |r| &mut r.steps,
         |r| &mut r.liveness,
         |r| &mut r.por,
         |r| &mut r.sleep,
         |r| &mut r.packing,
         |r| &mut r.prune,
+        |r| &mut r.mute,
     ];
     let mut all = vec![Reductions::ALL, Reductions::NONE];
     for switch in switches {

@@ -176,6 +176,9 @@ struct Without {
     /// Stores states that cannot lead to a forbidden one
     #[arg(long)]
     no_prune: bool,
+    /// Stores cells that nobody really reads
+    #[arg(long)]
+    no_mute: bool,
     /// Searches for attacks that the program's text refutes
     #[arg(long)]
     no_static: bool,
@@ -258,6 +261,7 @@ impl SearchArgs {
                 sleep: !without.no_sleep,
                 packing: !without.no_packing,
                 prune: !without.no_prune,
+                mute: !without.no_mute,
             },
             pruning: if without.no_static { Pruning::Off } else { Pruning::On },
             workers: self.threads.unwrap_or(default.workers),

@@ -7,7 +7,7 @@
 //! Computed addresses get the range that `interval` found.
 
 use super::interval::{Interval, Intervals};
-use super::{Instr, Loc, Program, Thread, ThreadId};
+use super::{Edge, EdgeId, Instr, Loc, Program, Thread, ThreadId};
 
 const CLASSES: u32 = 62;
 const LOCK: u64 = 1 << 63;
@@ -106,8 +106,17 @@ pub fn of_instr(program: &Program, instr: &Instr, range: impl FnOnce() -> Interv
 pub struct Futures(Vec<Vec<Access>>);
 
 impl Futures {
-    pub fn of(program: &Program, intervals: &Intervals) -> Futures {
-        let one = |t: ThreadId| future(program, program.thread(t), t, intervals);
+    /// Edges that are `ignored` touch nothing.
+    pub fn of(
+        program: &Program,
+        intervals: &Intervals,
+        ignored: impl Fn(ThreadId, EdgeId) -> bool,
+    ) -> Futures {
+        let access = |t: ThreadId, id: EdgeId, edge: &Edge| match ignored(t, id) {
+            true => Access::NONE,
+            false => of_instr(program, &edge.instr, || intervals.address(t, edge)),
+        };
+        let one = |t: ThreadId| future(program.thread(t), |id, edge| access(t, id, edge));
         Futures(program.thread_ids().map(one).collect())
     }
 
@@ -118,11 +127,10 @@ impl Futures {
 }
 
 /// Backward data flow to the least fixpoint.
-fn future(program: &Program, thread: &Thread, t: ThreadId, intervals: &Intervals) -> Vec<Access> {
+fn future(thread: &Thread, access: impl Fn(EdgeId, &Edge) -> Access) -> Vec<Access> {
     let mut into: Vec<Vec<(Loc, Access)>> = vec![Vec::new(); thread.graph().node_count()];
-    for (_, edge) in thread.edges() {
-        let access = of_instr(program, &edge.instr, || intervals.address(t, edge));
-        into[edge.to.index()].push((edge.from, access));
+    for (id, edge) in thread.edges() {
+        into[edge.to.index()].push((edge.from, access(id, edge)));
     }
     let mut future = vec![Access::NONE; into.len()];
     let mut todo: Vec<Loc> = thread.locations().collect();

@@ -3,7 +3,7 @@
 //! Backward data flow on each thread's graph. What counts as a use at the end, or everywhere, is the goal's
 //! business, so callers hand those registers in. A register that is dead may be stored as 0.
 
-use super::{Loc, Program, Reg, Thread, ThreadId};
+use super::{EdgeId, Loc, Program, Reg, Thread, ThreadId};
 use bit_set::BitSet;
 
 /// Per thread and location: the live registers.
@@ -25,9 +25,12 @@ impl Watched {
 }
 
 impl Live {
-    pub fn of(program: &Program, watched: &Watched) -> Live {
-        let one =
-            |t: ThreadId| live(program.thread(t), &watched.always[t.index()], &watched.at_end[t.index()]);
+    /// Edges that are `ignored` use nothing.
+    pub fn of(program: &Program, watched: &Watched, ignored: impl Fn(ThreadId, EdgeId) -> bool) -> Live {
+        let one = |t: ThreadId| {
+            let (always, at_end) = (&watched.always[t.index()], &watched.at_end[t.index()]);
+            live(program.thread(t), always, at_end, |edge| ignored(t, edge))
+        };
         Live(program.thread_ids().map(one).collect())
     }
 
@@ -49,22 +52,27 @@ impl Live {
     }
 }
 
-fn live(thread: &Thread, always: &[Reg], at_end: &[Reg]) -> Vec<BitSet> {
+fn live(
+    thread: &Thread,
+    always: &[Reg],
+    at_end: &[Reg],
+    ignored: impl Fn(EdgeId) -> bool,
+) -> Vec<BitSet> {
     let always: BitSet = always.iter().map(|r| r.index()).collect();
     let mut live = vec![always.clone(); thread.graph().node_count()];
     live[thread.end().index()].extend(at_end.iter().map(|r| r.index()));
     let mut into: Vec<Vec<_>> = vec![Vec::new(); live.len()];
-    for (_, edge) in thread.edges() {
-        into[edge.to.index()].push(edge);
+    for (id, edge) in thread.edges() {
+        into[edge.to.index()].push((id, edge));
     }
     let mut todo: Vec<Loc> = thread.locations().collect();
     while let Some(loc) = todo.pop() {
-        for edge in &into[loc.index()] {
+        for &(id, edge) in &into[loc.index()] {
             let mut before = live[loc.index()].clone();
             if let Some(r) = edge.instr.target().filter(|r| !always.contains(r.index())) {
                 before.remove(r.index());
             }
-            for e in edge.instr.exprs() {
+            for e in edge.instr.exprs().into_iter().filter(|_| !ignored(id)) {
                 e.for_each_atom(&mut |r| {
                     before.insert(r.index());
                 });

@@ -1,13 +1,14 @@
 //! What is a program? Threads as control-flow graphs over one shared memory, and what is asked of them.
 //!
 //! A [`Program`] is a value: checked once when it is built, never edited afterwards. The analyses beside it
-//! (`access`, `interval`, `live`) read programs and know nothing of machines, engines or files.
+//! (`access`, `interval`, `live`, `mute`) read programs and know nothing of machines, engines or files.
 
 pub mod access;
 pub mod expr;
 pub mod instr;
 pub mod interval;
 pub mod live;
+pub mod mute;
 pub mod program;
 pub mod property;
 mod validity;

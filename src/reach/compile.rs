@@ -14,6 +14,7 @@ use super::pack::Layout;
 use crate::model::access::{self, Access, Futures};
 use crate::model::interval::{Interval, Intervals};
 use crate::model::live::{Live, Watched};
+use crate::model::mute::Mute;
 use crate::model::{
     Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp,
     Value,
@@ -200,6 +201,7 @@ struct Compiler<'a> {
     intervals: Intervals,
     futures: Futures,
     live: Live,
+    mute: Mute,
     watched: Watched,
     watched_cells: Vec<u32>,
     /// Per thread the locations that the goal names in states that are not final.
@@ -211,9 +213,15 @@ struct Compiler<'a> {
 impl<'a> Compiler<'a> {
     fn new(program: &'a Program, goal: &'a Goal, model: Memory, reductions: Reductions) -> Self {
         let intervals = Intervals::of(program);
-        let futures = Futures::of(program, &intervals);
         let (watched, watched_cells, watched_locs) = watched(program, goal);
-        let live = if reductions.liveness { Live::of(program, &watched) } else { Live::everything(program) };
+        let (mute, live) = if !reductions.liveness {
+            (Mute::nothing(program), Live::everything(program))
+        } else if reductions.mute && model == Memory::Sc && !program.has_locks() {
+            Mute::of(program, &intervals, &watched, &named_cells(goal))
+        } else {
+            (Mute::nothing(program), Live::of(program, &watched, |_, _| false))
+        };
+        let futures = Futures::of(program, &intervals, |t, e| mute.is_mute(t, e));
         let mut next = lock_slot(program.threads().len()) + 1;
         let mut register_base = Vec::new();
         for thread in program.threads() {
@@ -228,6 +236,7 @@ impl<'a> Compiler<'a> {
             intervals,
             futures,
             live,
+            mute,
             watched,
             watched_cells,
             watched_locs,
@@ -259,8 +268,9 @@ impl<'a> Compiler<'a> {
     }
 
     /// Does the instruction leave everything that other threads or the goal can see as it is?
-    fn is_local(&self, t: ThreadId, edge: &Edge) -> bool {
+    fn is_local(&self, t: ThreadId, id: EdgeId, edge: &Edge) -> bool {
         match (&edge.instr, self.model) {
+            _ if self.mute.is_mute(t, id) => true,
             (Instr::Fence, Memory::Sc) => true,
             // A store only fills the own buffer. If the goal looks at its cell, it matters nevertheless: a
             // goal state has empty buffers, and filling one too early would hide it.
@@ -301,7 +311,7 @@ impl<'a> Compiler<'a> {
         let mut stop = vec![false; thread.graph().node_count()];
         for loc in thread.locations() {
             let edges = thread.edges_from(loc);
-            let local = edges.iter().all(|(_, e)| self.is_local(t, e));
+            let local = edges.iter().all(|(id, e)| self.is_local(t, *id, e));
             stop[loc.index()] = edges.is_empty() || !local || !deterministic(&edges);
         }
         // After a visible step, so that no goal state is passed by.
@@ -355,7 +365,8 @@ impl<'a> Compiler<'a> {
             let registers = self.program.thread(t).registers().len() as u16;
             slots.extend((0..registers).map(|r| self.register(t, Reg(r), &numbering[t.index()])));
         }
-        slots.extend((0..self.program.cells()).map(|a| Some(self.intervals.cell(a))));
+        let spoken = |a: usize| (!self.mute.is_mute_cell(a)).then(|| self.intervals.cell(a));
+        slots.extend((0..self.program.cells()).map(spoken));
         if !self.reductions.packing {
             slots.iter_mut().flatten().for_each(|i| *i = Interval::FULL);
         }
@@ -426,14 +437,14 @@ impl<'a> Compiler<'a> {
     ) -> Node {
         let i = loc.index();
         let edges = self.program.thread(t).edges_from(loc);
-        let known = |e: &Edge| {
-            if e.instr.is_local() || self.only_buffers(&e.instr) {
+        let known = |id: EdgeId, e: &Edge| {
+            if e.instr.is_local() || self.only_buffers(&e.instr) || self.mute.is_mute(t, id) {
                 return Some(Access::NONE);
             }
             let constant = e.instr.address().is_none_or(|a| a.constant().is_some());
             constant.then(|| access::of_instr(self.program, &e.instr, || self.intervals.address(t, e)))
         };
-        let next = edges.iter().try_fold(Access::NONE, |all, (_, e)| Some(all.union(known(e)?)));
+        let next = edges.iter().try_fold(Access::NONE, |all, (id, e)| Some(all.union(known(*id, e)?)));
         Node {
             stop: numbering.is_stop(loc),
             future: self.futures.at(t, loc),
@@ -506,6 +517,7 @@ impl<'a> Compiler<'a> {
         let code = |e: &RegExpr| Code::new(e, base);
         let slot = |r: &Reg| (base + r.index()) as u32;
         let op = match &edge.instr {
+            _ if self.mute.is_mute(t, id) => Op::Nop,
             Instr::Load { dst, addr } => Op::Load { dst: slot(dst), addr: code(addr) },
             Instr::Store { addr, value } => Op::Store { addr: code(addr), value: code(value) },
             Instr::Fence => Op::Fence,
@@ -598,6 +610,19 @@ fn watched(program: &Program, goal: &Goal) -> (Watched, Vec<u32>, Vec<Vec<Loc>>)
     cells.sort();
     cells.dedup();
     (watched, cells, locs)
+}
+
+/// The cells that the goal looks at, in final states too.
+fn named_cells(goal: &Goal) -> Vec<Addr> {
+    let mut cells = Vec::new();
+    for clause in &goal.clauses {
+        clause.pred.for_each_atom(&mut |atom| {
+            if let Atom::Mem(a) = atom {
+                cells.push(*a);
+            }
+        });
+    }
+    cells
 }
 
 /// Per location of a thread, what its node has to know.

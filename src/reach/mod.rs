@@ -36,13 +36,17 @@ pub struct Reductions {
     pub packing: bool,
     /// States that cannot lead to the goal are left out.
     pub prune: bool,
+    /// Cells that nobody really reads are not stored, and touching them is a local step.
+    pub mute: bool,
 }
 
 impl Reductions {
-    pub const ALL: Reductions =
-        Reductions { steps: true, liveness: true, por: true, sleep: true, packing: true, prune: true };
-    pub const NONE: Reductions =
-        Reductions { steps: false, liveness: false, por: false, sleep: false, packing: false, prune: false };
+    pub const ALL: Reductions = Reductions::all(true);
+    pub const NONE: Reductions = Reductions::all(false);
+
+    const fn all(on: bool) -> Reductions {
+        Reductions { steps: on, liveness: on, por: on, sleep: on, packing: on, prune: on, mute: on }
+    }
 }
 
 /// Threads that may sleep: the first few, one bit each.

@@ -20,8 +20,8 @@ const INDENT: usize = 2;
 pub fn listing(program: &Program, color: bool) -> String {
     let color = if color { Color::On } else { Color::Off };
     let facts = Facts {
-        live: Live::of(program, &watched(program)),
-        futures: Futures::of(program, &Intervals::of(program)),
+        live: Live::of(program, &watched(program), |_, _| false),
+        futures: Futures::of(program, &Intervals::of(program), |_, _| false),
     };
     let mut parts = vec![memory(program, color)];
     parts.extend(program.thread_ids().map(|t| thread(program, t, &facts, color)));

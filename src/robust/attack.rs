@@ -102,7 +102,7 @@ struct Text<'a> {
 impl<'a> Text<'a> {
     fn new(program: &'a Program) -> Self {
         let intervals = Intervals::of(program);
-        let futures = Futures::of(program, &intervals);
+        let futures = Futures::of(program, &intervals, |_, _| false);
         let has_blocks = |t: &Thread| t.edges().any(|(_, e)| matches!(e.instr, Instr::Lock));
         let has_blocks = program.threads().iter().map(has_blocks).collect();
         Text { program, intervals, futures, has_blocks, after: HashMap::new() }

@@ -17,8 +17,8 @@
 //!
 //! Why the SC machine's reductions are right for phase 1: a step that hurries conflicts with nothing the others
 //! may still do. So it is neither an attack's store (someone must touch its cell later) nor does it happen
-//! after the load, and a witness that has it later, or not at all, has it here as well. Pruning by a goal is
-//! off, and sleeping threads begin attacks nevertheless.
+//! after the load, and a witness that has it later, or not at all, has it here as well. Pruning by a goal and
+//! mute cells are off, and sleeping threads begin attacks nevertheless.
 
 use super::attack::{Attacks, DelayedStore};
 use crate::model::interval::{Interval, Intervals};
@@ -122,7 +122,7 @@ enum Access {
 
 impl<'a> AttackMachine<'a> {
     pub fn new(program: &'a Program, attacks: &Attacks, reductions: Reductions) -> AttackMachine<'a> {
-        let reductions = Reductions { prune: false, ..reductions };
+        let reductions = Reductions { prune: false, mute: false, ..reductions };
         let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions);
         let mut numbered = Vec::new();
         let targets: Vec<Target> =

@@ -49,7 +49,7 @@ pub fn write(program: &Program, joining: Steps) -> Result<String, Inexpressible>
     let intervals = Intervals::of(program);
     let watch = Watch::of(program);
     let layout = Layout::of(program, &intervals, &|t, r| watch.always(t, r));
-    let live = Live::of(program, &watch.registers(program));
+    let live = Live::of(program, &watch.registers(program), |_, _| false);
     let mut processes = String::new();
     if watch.violated_at_start(program) {
         processes.push_str("\nactive proctype violated_at_start() {\n    assert(false)\n}\n");

@@ -1,0 +1,98 @@
+//! Which cells does nobody really read? A cell is *mute* if whatever is loaded from it ends in registers that no longer
+//! matter, no locked instruction touches it and the goal does not look at it. Its contents then change nothing
+//! that anyone can see, and under SC an instruction that touches mute cells alone is a local step.
+//!
+//! A register does not matter either if all it ever comes to is a store to a mute cell. So cells and registers are
+//! found together, beginning with all cells that may be mute and taking away those that turn out to be read: what is
+//! left influences nothing outside itself.
+//! Not for robustness, where two threads that touch a cell depend on each other whatever is in it; not for
+//! programs with `lock`, where touching any cell has to wait.
+
+use super::interval::Intervals;
+use super::live::{Live, Watched};
+use super::{Addr, Edge, EdgeId, Instr, Program, ThreadId, Value};
+
+#[derive(Clone, Debug)]
+pub struct Mute {
+    cells: Vec<bool>,
+    /// Per thread and edge, whether it touches mute cells alone and cannot go wrong.
+    edges: Vec<Vec<bool>>,
+}
+
+impl Mute {
+    pub fn nothing(program: &Program) -> Mute {
+        let edges = program.threads().iter().map(|t| vec![false; t.graph().edge_count()]).collect();
+        Mute { cells: vec![false; program.cells()], edges }
+    }
+
+    /// The mute cells, and the live registers that go with them. `watched_cells` are those that the goal names.
+    pub fn of(
+        program: &Program,
+        intervals: &Intervals,
+        watched: &Watched,
+        watched_cells: &[Addr],
+    ) -> (Mute, Live) {
+        let mut cells: Vec<bool> = (0..program.cells() as u32).map(|a| !watched_cells.contains(&Addr(a))).collect();
+        for (t, _, edge) in edges(program).filter(|(_, _, e)| matches!(e.instr, Instr::Rmw { .. })) {
+            speak(&mut cells, touched(program, intervals, t, edge));
+        }
+        loop {
+            let mute = Mute { edges: silent(program, intervals, &cells), cells };
+            let live = Live::of(program, watched, |t, e| mute.is_mute(t, e));
+            let mut left = mute.cells.clone();
+            for (t, _, edge) in edges(program) {
+                if let Instr::Load { dst, .. } = edge.instr
+                    && live.is_live(t, edge.to, dst)
+                {
+                    speak(&mut left, touched(program, intervals, t, edge));
+                }
+            }
+            if left == mute.cells {
+                return (mute, live);
+            }
+            cells = left;
+        }
+    }
+
+    pub fn is_mute(&self, t: ThreadId, edge: EdgeId) -> bool {
+        self.edges[t.index()][edge.index()]
+    }
+
+    pub fn is_mute_cell(&self, cell: usize) -> bool {
+        self.cells[cell]
+    }
+}
+
+fn edges(program: &Program) -> impl Iterator<Item = (ThreadId, EdgeId, &Edge)> {
+    program.thread_ids().flat_map(|t| program.thread(t).edges().map(move |(id, e)| (t, id, e)))
+}
+
+/// The cells that an edge may touch.
+fn touched(program: &Program, intervals: &Intervals, t: ThreadId, edge: &Edge) -> std::ops::Range<usize> {
+    let range = intervals.address(t, edge);
+    let last = program.cells() as Value - 1;
+    if range.hi < 0 || range.lo > last {
+        return 0..0;
+    }
+    range.lo.max(0) as usize..range.hi.min(last) as usize + 1
+}
+
+fn speak(cells: &mut [bool], which: std::ops::Range<usize>) {
+    cells[which].fill(false);
+}
+
+/// Per thread and edge, whether all it may touch is mute, and nothing can go wrong on the way.
+fn silent(program: &Program, intervals: &Intervals, cells: &[bool]) -> Vec<Vec<bool>> {
+    let one = |t: ThreadId, edge: &Edge| {
+        let access = matches!(edge.instr, Instr::Load { .. } | Instr::Store { .. });
+        access && {
+            let range = intervals.address(t, edge);
+            range.lo >= 0
+                && range.hi < program.cells() as Value
+                && !edge.instr.exprs().iter().any(|e| e.may_divide_by_zero())
+                && cells[touched(program, intervals, t, edge)].iter().all(|&mute| mute)
+        }
+    };
+    let all = |t: ThreadId| program.thread(t).edges().map(|(_, e)| one(t, e)).collect();
+    program.thread_ids().map(all).collect()
+}
