@@ -300,6 +300,8 @@ pub enum Limit {
     Iterations(u64),
     /// The program with its delays outgrew what a program may have.
     ProgramSize(String),
+    /// All delays that there are were built in beside what was there, which proves nothing.
+    Additive,
     /// The property can hold inside a `lock` block, where the others' buffers are frozen and count as they are: the
     /// engine cannot see that.
     FrozenBuffers,

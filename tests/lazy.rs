@@ -6,10 +6,13 @@
 
 mod common;
 
+use common::robustness::brute_robust;
 use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program};
 use overtake::engine::{self, Engine, Options};
 use overtake::model::Program;
-use overtake::verdict::{Answer, Goal, Limit, Limits, Model};
+use overtake::engine::Pruning;
+use overtake::reach::Reductions;
+use overtake::verdict::{Answer, Goal, Limit, Limits, Model, RobustAnswer};
 use proptest::prelude::*;
 
 const MOST: usize = 20_000;
@@ -50,6 +53,58 @@ fn compatible(program: &Program) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Steps that brute force may take for one program.
+const STEPS: usize = 30_000;
+
+/// The oracle says what an enumeration of all computations says, with and without its reductions.
+fn robust(program: &Program) -> Result<(), TestCaseError> {
+    let Some(expected) = brute_robust(program, STEPS) else { return Ok(()) };
+    let without = |change: fn(&mut Reductions)| {
+        let mut reductions = Reductions::ALL;
+        change(&mut reductions);
+        reductions
+    };
+    let ways = [
+        (Reductions::ALL, Pruning::On, 1),
+        (Reductions::ALL, Pruning::Off, 1),
+        (Reductions::NONE, Pruning::On, 1),
+        (Reductions::NONE, Pruning::Off, 2),
+        (without(|r| r.por = false), Pruning::Off, 1),
+        (without(|r| r.sleep = false), Pruning::Off, 1),
+        (without(|r| r.steps = false), Pruning::Off, 1),
+    ];
+    for (reductions, pruning, workers) in ways {
+        let options = Options { reductions, pruning, workers, ..Options::default() };
+        let found = engine::robust(program, &options, &Limits::default()).expect("no internal error");
+        let is_robust = match found.answer {
+            RobustAnswer::Robust => true,
+            RobustAnswer::NotRobust(_) => false,
+            RobustAnswer::Unknown(limit) => panic!("{limit:?} without limits"),
+        };
+        prop_assert_eq!(is_robust, expected, "{:?}, {:?}", reductions, pruning);
+    }
+    Ok(())
+}
+
+/// With loops, the oracle says the same with and without its reductions.
+fn robust_either_way(program: &Program) -> Result<(), TestCaseError> {
+    let ask = |reductions, pruning| {
+        let options = Options { reductions, pruning, workers: 1, ..Options::default() };
+        let limits = Limits { states: Some(10 * MOST as u64), ..Limits::default() };
+        engine::robust(program, &options, &limits).expect("no internal error").answer
+    };
+    let (with, without) = (ask(Reductions::ALL, Pruning::On), ask(Reductions::NONE, Pruning::Off));
+    let contradict = matches!(
+        (&with, &without),
+        (RobustAnswer::Robust, RobustAnswer::NotRobust(_)) | (RobustAnswer::NotRobust(_), RobustAnswer::Robust)
+    );
+    prop_assert!(!contradict, "with reductions {with:?}, without {without:?}");
+    Ok(())
+}
+
+/// So small that all computations can be enumerated.
+const TINY: Shape = Shape { lines: (1, 3), threads: (2, 3), loops: false, ..SMALL };
+const CONFLICTS: Shape = Shape { lines: (2, 4), taste: Taste::Dense, registers: 1, ..TINY };
 const STRAIGHT: Shape = Shape { loops: false, lines: (2, 6), ..SMALL };
 const WILD: Shape = Shape { taste: Taste::Wild, lines: (1, 5), ..STRAIGHT };
 /// Little variety, many meetings.
@@ -76,6 +131,21 @@ proptest! {
     #[test]
     fn it_finds_what_a_run_has_shown(shown in pointed_program(DENSE, Model::Tso)) {
         same(&shown.0)?;
+    }
+
+    #[test]
+    fn the_oracle_says_what_all_computations_say(shown in program(TINY)) {
+        robust(&shown.0)?;
+    }
+
+    #[test]
+    fn the_oracle_says_what_all_computations_of_a_dense_program_say(shown in program(CONFLICTS)) {
+        robust(&shown.0)?;
+    }
+
+    #[test]
+    fn the_oracle_says_the_same_without_its_reductions(shown in program(SMALL)) {
+        robust_either_way(&shown.0)?;
     }
 
     #[test]

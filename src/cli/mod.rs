@@ -231,6 +231,9 @@ struct ShowArgs {
     /// Writes the control-flow graphs for Graphviz instead
     #[arg(long)]
     dot: bool,
+    /// Shows the program that the lazy engine has after K rounds, with its delays built in, in the native language
+    #[arg(long, value_name = "K")]
+    extend: Option<u64>,
 }
 
 #[derive(Debug, Args)]

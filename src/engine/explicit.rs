@@ -14,13 +14,15 @@ pub fn check(
     goal: &Goal,
     options: &Options,
     limits: &Limits,
+    most: Option<u64>,
 ) -> Result<Outcome, Internal> {
     let memory = match options.model {
         Model::Sc => Memory::Sc,
         Model::Tso => Memory::Tso(options.buffer),
     };
     let machine = ProgramMachine::new(program, goal, memory, options.reductions);
-    let found = explore(&machine, limits, Search::new(options.order, options.workers));
+    let search = Search { most, ..Search::new(options.order, options.workers) };
+    let found = explore(&machine, limits, search);
     let answer = match (found.goals.first(), found.limit) {
         (Some((_, actions)), _) => Answer::Violated(confirm(program, goal, options.model, actions)?),
         (None, Some(limit)) => Answer::Unknown(limit),

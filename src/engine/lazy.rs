@@ -10,12 +10,13 @@
 //! which no SC run of an extended program shows; this engine says so and does not answer.
 
 use super::{Internal, Options, confirm};
-use crate::extend::{DelayedPath, Extended, extend, project};
+use crate::extend::{DelayedPath, Extended, Form, extend, project};
 use crate::model::interval::{Interval, range};
 use crate::model::{Atom, EdgeId, Instr, Loc, Origin, Program, Thread, ThreadId};
 use crate::reach::seen::MAX_WORDS;
 use crate::reach::{Found, Goals, Memory, Order, ProgramMachine, Search, explore};
-use crate::robust::oracle;
+use crate::robust::known::KnownPaths;
+use crate::robust::oracle::{self, Question};
 use crate::verdict::{
     Answer, Clause, Delay, Goal, Limit, Limits, Model, Outcome, Proof, Round, Stats, When, Witness,
 };
@@ -27,35 +28,8 @@ const BRIEF: u64 = 20_000;
 /// States that the oracle may store to find more than one witness.
 const PATIENCE: u64 = 2_000;
 
-pub fn check(
-    program: &Program,
-    goal: &Goal,
-    options: &Options,
-    limits: &Limits,
-) -> Result<Outcome, Internal> {
-    let mut lazy = Lazy {
-        program,
-        goal,
-        options,
-        limits,
-        current: Extended { program: program.clone(), goal: goal.clone() },
-        stats: Stats { workers: options.workers, ..Stats::default() },
-        delays: 0,
-    };
-    let answer = match sees_all(program, goal) {
-        true => lazy.run()?,
-        false => Answer::Unknown(Limit::FrozenBuffers),
-    };
-    Ok(Outcome { answer, model: Model::Tso, engine: "lazy", stats: lazy.stats, warnings: vec![] })
-}
-
-/// Can this engine answer for the goal?
-pub fn sees_all(program: &Program, goal: &Goal) -> bool {
-    let held: Vec<Vec<bool>> = program.threads().iter().map(inside_blocks).collect();
-    goal.clauses.iter().all(|c| !may_hold_in_block(program, c, &held))
-}
-
-struct Lazy<'a> {
+/// The loop, which may be left between rounds and gone on with.
+pub struct Lazy<'a> {
     program: &'a Program,
     goal: &'a Goal,
     options: &'a Options,
@@ -64,24 +38,102 @@ struct Lazy<'a> {
     stats: Stats,
     /// Paths built in so far.
     delays: usize,
+    /// The paths that are built in and still there beside their emulation.
+    known: KnownPaths,
 }
 
-impl Lazy<'_> {
-    fn run(&mut self) -> Result<Answer, Internal> {
-        loop {
-            let mut round = self.new_round();
-            self.limits.round.store(self.stats.iterations + 1, Ordering::Relaxed);
-            let answer = self.round(&mut round);
-            self.stats.iterations += 1;
-            self.stats.rounds.push(round);
-            if let Some(answer) = answer? {
-                return Ok(answer);
+pub fn check(
+    program: &Program,
+    goal: &Goal,
+    options: &Options,
+    limits: &Limits,
+) -> Result<Outcome, Internal> {
+    let mut lazy = Lazy::new(program, goal, options, limits);
+    let answer = match sees_all(program, goal) {
+        true => loop {
+            if let Some(answer) = lazy.round()? {
+                break answer;
             }
+        },
+        false => Answer::Unknown(Limit::FrozenBuffers),
+    };
+    Ok(lazy.outcome(answer))
+}
+
+/// The program with the delays of so many rounds built in, or of all that there are.
+pub fn extended(
+    program: &Program,
+    goal: &Goal,
+    options: &Options,
+    limits: &Limits,
+    rounds: u64,
+) -> Result<Result<Program, Limit>, Internal> {
+    let mut lazy = Lazy::new(program, goal, options, limits);
+    for _ in 0..rounds {
+        let mut round = Round::default();
+        match lazy.ask(&mut round)? {
+            Ok(witnesses) => {
+                if let Err(limit) = lazy.grow(&witnesses, &mut round) {
+                    return Ok(Err(limit));
+                }
+            }
+            Err(Answer::Unknown(limit)) => return Ok(Err(limit)),
+            Err(_) => break,
+        }
+    }
+    Ok(Ok(lazy.current.program))
+}
+
+/// Can this engine answer for the goal?
+pub fn sees_all(program: &Program, goal: &Goal) -> bool {
+    let held: Vec<Vec<bool>> = program.threads().iter().map(inside_blocks).collect();
+    goal.clauses.iter().all(|c| !may_hold_in_block(program, c, &held))
+}
+
+impl<'a> Lazy<'a> {
+    pub fn new(program: &'a Program, goal: &'a Goal, options: &'a Options, limits: &'a Limits) -> Self {
+        Lazy {
+            program,
+            goal,
+            options,
+            limits,
+            current: Extended { program: program.clone(), goal: goal.clone() },
+            stats: Stats { workers: options.workers, ..Stats::default() },
+            delays: 0,
+            known: KnownPaths::default(),
         }
     }
 
+    /// States stored so far.
+    pub fn states(&self) -> u64 {
+        self.stats.states
+    }
+
+    pub fn outcome(self, answer: Answer) -> Outcome {
+        Outcome { answer, model: Model::Tso, engine: "lazy", stats: self.stats, warnings: vec![] }
+    }
+
+    /// Another engine has the answer; what the rounds cost is told along with it.
+    pub fn hand_over(self, mut outcome: Outcome) -> Outcome {
+        outcome.stats.states += self.stats.states;
+        outcome.stats.transitions += self.stats.transitions;
+        outcome.stats.iterations = self.stats.iterations;
+        outcome.stats.rounds = self.stats.rounds;
+        outcome
+    }
+
+    /// One more round; the answer, if it brought one.
+    pub fn round(&mut self) -> Result<Option<Answer>, Internal> {
+        let mut round = self.new_round();
+        self.limits.round.store(self.stats.iterations + 1, Ordering::Relaxed);
+        let answer = self.take_round(&mut round);
+        self.stats.iterations += 1;
+        self.stats.rounds.push(round);
+        answer
+    }
+
     /// An SC check, a question to the oracle, and the delays it asks for; the answer, if there is one.
-    fn round(&mut self, round: &mut Round) -> Result<Option<Answer>, Internal> {
+    fn take_round(&mut self, round: &mut Round) -> Result<Option<Answer>, Internal> {
         if let Some(answer) = self.reach(round)? {
             return Ok(Some(answer));
         }
@@ -156,8 +208,9 @@ impl Lazy<'_> {
 
     /// Witnesses that TSO adds something to the program with its delays, or the answer if there are none.
     fn ask(&mut self, round: &mut Round) -> Result<Result<Vec<Witness>, Answer>, Internal> {
-        let question = self.options.question(Goals::Several { patience: PATIENCE });
-        let reply = oracle::ask(&self.current.program, question, self.limits)?;
+        let goals = Goals::Several { patience: PATIENCE };
+        let question = Question { known: self.known.clone(), ..self.options.question(goals) };
+        let reply = oracle::ask(&self.current.program, &question, self.limits)?;
         round.attacks = reply.attacks;
         round.oracle_states = reply.stats.states;
         round.oracle_time = reply.stats.time;
@@ -166,6 +219,7 @@ impl Lazy<'_> {
         Ok(match (reply.witnesses.is_empty(), reply.limit) {
             (false, _) => Ok(reply.witnesses),
             (true, Some(limit)) => Err(Answer::Unknown(limit)),
+            (true, None) if !self.known.is_empty() => Err(Answer::Unknown(Limit::Additive)),
             (true, None) => Err(Answer::Safe(Proof::Robust { delays: self.delays })),
         })
     }
@@ -177,6 +231,9 @@ impl Lazy<'_> {
         for thread in alike(&self.current.program, longest.thread, &longest.edges) {
             let path = DelayedPath { thread, edges: longest.edges.clone() };
             round.delays.push(self.delay(&path));
+            if self.options.form == Form::Additive {
+                self.known.add(&self.current.program, thread, &path.edges);
+            }
             let Extended { program, goal } = &self.current;
             let grown = extend(program, goal, &path, self.options.form);
             self.current = grown.map_err(|e| Limit::ProgramSize(e.to_string()))?;

@@ -14,9 +14,11 @@ pub use crate::robust::attack::Pruning;
 
 use crate::model::Program;
 use crate::reach::{Goals, Order, Reductions};
+use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question, Refuted};
 use crate::sem::replay;
-use crate::verdict::{Action, Goal, Limits, Model, Outcome, RobustAnswer, Robustness, Trace};
+use crate::verdict::{Action, Answer, Goal, Limit, Limits, Model, Outcome, RobustAnswer, Robustness, Trace};
+use lazy::Lazy;
 use std::time::Instant;
 use thiserror::Error;
 
@@ -64,6 +66,9 @@ pub enum Engine {
     Explicit,
 }
 
+/// States that the lazy engine may store before the explicit one has its turn.
+const PATIENCE: u64 = 100_000;
+
 /// A bug of ours. The sentence is for the report that we ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
@@ -77,28 +82,61 @@ pub fn check(
     limits: &Limits,
 ) -> Result<Outcome, Internal> {
     let start = Instant::now();
-    let mut outcome = match chosen(program, goal, options) {
+    let mut outcome = match options.engine {
         Engine::Lazy => lazy::check(program, goal, options, limits)?,
-        _ => explicit::check(program, goal, options, limits)?,
+        Engine::Explicit => explicit::check(program, goal, options, limits, None)?,
+        Engine::Auto => auto(program, goal, options, limits)?,
     };
     outcome.warnings = vacuity::warnings(program, goal);
     outcome.stats.time = start.elapsed();
     Ok(outcome)
 }
 
-/// The engine that is asked for or, if none is, the one that suits the question.
-fn chosen(program: &Program, goal: &Goal, options: &Options) -> Engine {
-    match options.engine {
-        Engine::Auto if options.model == Model::Sc || options.buffer.is_some() => Engine::Explicit,
-        Engine::Auto if lazy::sees_all(program, goal) => Engine::Lazy,
-        Engine::Auto => Engine::Explicit,
-        asked => asked,
+/// The lazy engine, as far as it can see. When it has spent much without an answer, the explicit one may spend as much:
+/// some programs that are safe and not robust have few states under TSO, and no end of delays.
+fn auto(program: &Program, goal: &Goal, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
+    let explicit = |most| explicit::check(program, goal, options, limits, most);
+    if options.model == Model::Sc || options.buffer.is_some() || !lazy::sees_all(program, goal) {
+        return explicit(None);
     }
+    let mut lazy = Lazy::new(program, goal, options, limits);
+    let mut patience = PATIENCE;
+    loop {
+        match lazy.round()? {
+            Some(Answer::Unknown(Limit::ProgramSize(_))) => patience = 0,
+            Some(answer) => return Ok(lazy.outcome(answer)),
+            None if lazy.states() < patience => continue,
+            None => {}
+        }
+        let most = (patience > 0).then(|| lazy.states());
+        let mut outcome = explicit(most)?;
+        match &mut outcome.answer {
+            // The SC check of the first round has ended.
+            Answer::Violated(trace) => trace.safe_under_sc = true,
+            Answer::Unknown(Limit::States(n)) if Some(*n) == most && limits.states != most => {
+                patience = 4 * lazy.states();
+                continue;
+            }
+            _ => {}
+        }
+        return Ok(lazy.hand_over(outcome));
+    }
+}
+
+/// The program with the delays of so many rounds of the lazy engine built in, fewer if there are no more.
+pub fn extended(
+    program: &Program,
+    goal: &Goal,
+    options: &Options,
+    limits: &Limits,
+    rounds: u64,
+) -> Result<Result<Program, Limit>, Internal> {
+    lazy::extended(program, goal, options, limits, rounds)
 }
 
 /// Do SC and TSO have the same behaviours?
 pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<Robustness, Internal> {
-    let mut reply = oracle::ask(program, options.question(Goals::First), limits)?;
+    let mut reply = oracle::ask(program, &options.question(Goals::First), limits)?;
     let answer = match (reply.witnesses.pop(), reply.limit) {
         (Some(witness), _) => RobustAnswer::NotRobust(witness),
         (None, Some(limit)) => RobustAnswer::Unknown(limit),
@@ -109,7 +147,13 @@ pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<R
 
 impl Options {
     fn question(&self, goals: Goals) -> Question {
-        Question { pruning: self.pruning, reductions: self.reductions, workers: self.workers, goals }
+        Question {
+            pruning: self.pruning,
+            known: KnownPaths::default(),
+            reductions: self.reductions,
+            workers: self.workers,
+            goals,
+        }
     }
 }
 

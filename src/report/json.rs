@@ -198,6 +198,7 @@ fn limit_name(limit: &Limit) -> &'static str {
         Limit::StateSize(_) => "state size",
         Limit::Iterations(_) => "iterations",
         Limit::ProgramSize(_) => "program size",
+        Limit::Additive => "additive",
         Limit::FrozenBuffers => "frozen buffers",
     }
 }

@@ -43,7 +43,8 @@ fn under(outcome: &Outcome, trace: &Trace) -> &'static str {
     }
 }
 
-fn limit_reached(limit: &Limit) -> String {
+/// Which limit ended a run.
+pub fn limit_reached(limit: &Limit) -> String {
     match limit {
         Limit::Time(allowed) => format!("the time limit of {} was reached", seconds(*allowed)),
         Limit::Memory(bytes) => format!("the memory limit of {} MiB was reached", bytes >> 20),
@@ -53,6 +54,7 @@ fn limit_reached(limit: &Limit) -> String {
         Limit::StateSize(words) => format!("one state takes {words} words, more than the engine stores"),
         Limit::Iterations(rounds) => format!("the limit of {rounds} rounds was reached"),
         Limit::ProgramSize(why) => format!("the program with its delays became too large: {why}"),
+        Limit::Additive => "no further delay is left to add; only exact extension can prove safety".to_string(),
         Limit::FrozenBuffers => "the property may hold inside a `lock` block, where other threads' buffers are \
                                  frozen; the lazy engine cannot see that, the explicit one can"
             .to_string(),

@@ -21,6 +21,7 @@
 //! mute cells are off, and sleeping threads begin attacks nevertheless.
 
 use super::attack::{Attacks, DelayedStore};
+use super::known::KnownPaths;
 use crate::model::interval::{Interval, Intervals};
 use crate::model::{EdgeId, Instr, Program, ThreadId, Value};
 use crate::reach::pack::Layout;
@@ -41,6 +42,7 @@ pub struct AttackMachine<'a> {
     begin: Vec<Vec<Vec<usize>>>,
     /// Per attack its store, and whether it has succeeded already: then nobody wants to see it succeed again.
     attacks: Vec<(usize, AtomicBool)>,
+    known: &'a KnownPaths,
     slots: Slots,
     layout: Layout,
 }
@@ -76,7 +78,9 @@ impl Slots {
     const CLAIM: usize = 3;
     /// In phase 3, the number of the attack.
     const ATTACK: usize = 4;
-    const FIXED: usize = 5;
+    /// In phase 2, where the attacker's path stands among the known ones.
+    const TRAIL: usize = 5;
+    const FIXED: usize = 6;
 
     fn buffered(self, cell: usize) -> usize {
         Slots::FIXED + cell
@@ -121,7 +125,13 @@ enum Access {
 }
 
 impl<'a> AttackMachine<'a> {
-    pub fn new(program: &'a Program, attacks: &Attacks, reductions: Reductions) -> AttackMachine<'a> {
+    /// Attacks along known paths do not count.
+    pub fn new(
+        program: &'a Program,
+        attacks: &Attacks,
+        known: &'a KnownPaths,
+        reductions: Reductions,
+    ) -> AttackMachine<'a> {
         let reductions = Reductions { prune: false, mute: false, ..reductions };
         let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions);
         let mut numbered = Vec::new();
@@ -135,8 +145,10 @@ impl<'a> AttackMachine<'a> {
             begin[target.thread][node as usize].push(i);
         }
         let slots = Slots { cells: program.cells(), threads: program.threads().len() };
-        let layout = Layout::new(intervals(program, attacks, slots, reductions).into_iter().enumerate());
-        AttackMachine { program, base, targets, begin, attacks: numbered, slots, layout }
+        let mut intervals = intervals(program, attacks, slots, reductions);
+        intervals[Slots::TRAIL] = Interval { lo: 0, hi: known.last_place() as Value };
+        let layout = Layout::new(intervals.into_iter().enumerate());
+        AttackMachine { program, base, targets, begin, attacks: numbered, known, slots, layout }
     }
 
     /// Words of a packed state of phase 2 or 3.
@@ -245,11 +257,12 @@ impl<'a> AttackMachine<'a> {
                 next.vals[Slots::TARGET] = i as Value;
                 let Some(cell) = self.issue(&mut next.work, t, edge) else { continue };
                 next.vals[Slots::CELL] = cell as Value;
-                let mut record = R::default();
+                let mut record = Walked::<R>::default();
                 record.push(t, Act::Step { edge: edge.id, choice: None });
                 self.base.run(&mut next.work, t, &mut record);
+                next.vals[Slots::TRAIL] = self.follow(t, KnownPaths::START, &record.edges);
                 if self.has_hope(next) {
-                    done(next, &record)?;
+                    done(next, &record.record)?;
                 }
             }
         }
@@ -286,7 +299,7 @@ impl<'a> AttackMachine<'a> {
                 _ => (0, 0, false),
             };
             for choice in lo..=hi {
-                let mut record = R::default();
+                let mut record = Walked::<R>::default();
                 record.push(u, Act::Step { edge: edge.id, choice: any.then_some(choice) });
                 if u == attacker
                     && let Some(attack) = self.attack_load(base, edge)
@@ -294,7 +307,7 @@ impl<'a> AttackMachine<'a> {
                     next.copy(base, u);
                     self.overtake(next, u, edge, attack);
                     if self.has_hope(next) {
-                        done(next, &record)?;
+                        done(next, &record.record)?;
                     }
                 }
                 next.copy(base, u);
@@ -305,8 +318,12 @@ impl<'a> AttackMachine<'a> {
                 };
                 if taken == Taken::Yes {
                     self.base.run(&mut next.work, u, &mut record);
+                    if u == attacker {
+                        let trail = base.vals[Slots::TRAIL] as usize;
+                        next.vals[Slots::TRAIL] = self.follow(u, trail, &record.edges);
+                    }
                     if self.has_hope(next) {
-                        done(next, &record)?;
+                        done(next, &record.record)?;
                     }
                 }
             }
@@ -319,7 +336,16 @@ impl<'a> AttackMachine<'a> {
         let target = self.target(attack);
         let Op::Load { addr, .. } = &edge.op else { return None };
         let cell = self.base.cell(&attack.work, addr)?;
-        target.attacks[edge.id.index()].filter(|_| self.reads_memory(attack, target.thread, cell))
+        let number = target.attacks[edge.id.index()]?;
+        let end = self.follow(target.thread, attack.vals[Slots::TRAIL] as usize, &[edge.id]);
+        let counts = self.reads_memory(attack, target.thread, cell) && !self.known.ends_at(end as usize);
+        counts.then_some(number)
+    }
+
+    /// Where among the known paths the attacker stands after these edges.
+    fn follow(&self, t: usize, from: usize, edges: &[EdgeId]) -> Value {
+        let thread = ThreadId(t as u16);
+        edges.iter().fold(from, |at, &e| self.known.next(at, self.program, thread, e)) as Value
     }
 
     fn reads_memory(&self, attack: &Attack, t: usize, cell: usize) -> bool {
@@ -443,6 +469,22 @@ fn level(access: Access) -> Value {
     match access {
         Access::Read => READ,
         Access::Write => WRITTEN,
+    }
+}
+
+/// A record that also keeps the edges.
+#[derive(Clone, Default)]
+struct Walked<R> {
+    record: R,
+    edges: Vec<EdgeId>,
+}
+
+impl<R: Record> Record for Walked<R> {
+    fn push(&mut self, thread: usize, act: Act) {
+        if let Act::Step { edge, .. } = act {
+            self.edges.push(edge);
+        }
+        self.record.push(thread, act);
     }
 }
 

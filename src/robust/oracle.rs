@@ -8,6 +8,7 @@
 
 use super::attack::{Attacks, Pruning};
 use super::hb::{Attack, HappensBefore, check_witness, normalised};
+use super::known::KnownPaths;
 use super::machine::AttackMachine;
 use crate::model::{Program, ThreadId};
 use crate::reach::{Goals, Order, Reductions, Search, explore};
@@ -22,9 +23,11 @@ use thiserror::Error;
 pub struct Refuted(String);
 
 /// How to look for witnesses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Question {
     pub pruning: Pruning,
+    /// Paths that have been handed out before and are not wanted again.
+    pub known: KnownPaths,
     pub reductions: Reductions,
     pub workers: usize,
     pub goals: Goals,
@@ -41,13 +44,13 @@ pub struct Reply {
 }
 
 /// Does the program have witnesses?
-pub fn ask(program: &Program, question: Question, limits: &Limits) -> Result<Reply, Refuted> {
+pub fn ask(program: &Program, question: &Question, limits: &Limits) -> Result<Reply, Refuted> {
     let start = Instant::now();
     let attacks = Attacks::of(program, question.pruning);
     let stats = Stats { workers: question.workers, ..Stats::default() };
     let mut reply = Reply { witnesses: vec![], limit: None, attacks: attacks.count, stats };
     if !attacks.stores.is_empty() {
-        let machine = AttackMachine::new(program, &attacks, question.reductions);
+        let machine = AttackMachine::new(program, &attacks, &question.known, question.reductions);
         let search = Search { goals: question.goals, ..Search::new(Order::BestFirst, question.workers) };
         let found = explore(&machine, limits, search);
         reply.stats.states = found.states;
