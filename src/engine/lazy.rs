@@ -16,7 +16,7 @@ use crate::model::{Atom, EdgeId, Instr, Loc, Origin, Program, Thread, ThreadId};
 use crate::reach::seen::MAX_WORDS;
 use crate::reach::{Found, Goals, Memory, Order, ProgramMachine, Search, explore};
 use crate::robust::known::KnownPaths;
-use crate::robust::oracle::{self, Question};
+use crate::robust::oracle::{self, Question, Reply};
 use crate::verdict::{
     Answer, Clause, Delay, Goal, Limit, Limits, Model, Outcome, Proof, Round, Stats, When, Witness,
 };
@@ -72,8 +72,8 @@ pub fn extended(
     for _ in 0..rounds {
         let mut round = Round::default();
         match lazy.ask(&mut round)? {
-            Ok(witnesses) => {
-                if let Err(limit) = lazy.grow(&witnesses, &mut round) {
+            Ok(reply) => {
+                if let Err(limit) = lazy.grow(&reply, &mut round) {
                     return Ok(Err(limit));
                 }
             }
@@ -137,14 +137,14 @@ impl<'a> Lazy<'a> {
         if let Some(answer) = self.reach(round)? {
             return Ok(Some(answer));
         }
-        let witnesses = match self.ask(round)? {
-            Ok(witnesses) => witnesses,
+        let reply = match self.ask(round)? {
+            Ok(reply) => reply,
             Err(answer) => return Ok(Some(answer)),
         };
         if let Some(most) = self.options.iterations.filter(|&most| self.stats.iterations + 1 >= most) {
             return Ok(Some(Answer::Unknown(Limit::Iterations(most))));
         }
-        Ok(self.grow(&witnesses, round).err().map(Answer::Unknown))
+        Ok(self.grow(&reply, round).err().map(Answer::Unknown))
     }
 
     fn new_round(&self) -> Round {
@@ -207,28 +207,32 @@ impl<'a> Lazy<'a> {
     }
 
     /// Witnesses that TSO adds something to the program with its delays, or the answer if there are none.
-    fn ask(&mut self, round: &mut Round) -> Result<Result<Vec<Witness>, Answer>, Internal> {
+    fn ask(&mut self, round: &mut Round) -> Result<Result<Reply, Answer>, Internal> {
         let goals = Goals::Several { patience: PATIENCE };
         let question = Question { known: self.known.clone(), ..self.options.question(goals) };
         let reply = oracle::ask(&self.current.program, &question, self.limits)?;
-        round.attacks = reply.attacks;
+        round.attacks = reply.attacks.count;
         round.oracle_states = reply.stats.states;
         round.oracle_time = reply.stats.time;
         self.stats.states += reply.stats.states;
         self.stats.transitions += reply.stats.transitions;
-        Ok(match (reply.witnesses.is_empty(), reply.limit) {
-            (false, _) => Ok(reply.witnesses),
-            (true, Some(limit)) => Err(Answer::Unknown(limit)),
+        Ok(match (reply.witnesses.is_empty(), &reply.limit) {
+            (false, _) => Ok(reply),
+            (true, Some(limit)) => Err(Answer::Unknown(limit.clone())),
             (true, None) if !self.known.is_empty() => Err(Answer::Unknown(Limit::Additive)),
             (true, None) => Err(Answer::Safe(Proof::Robust { delays: self.delays })),
         })
     }
 
-    /// Builds the longest delay that was found into its thread, and into those that have the same path.
-    fn grow(&mut self, witnesses: &[Witness], round: &mut Round) -> Result<(), Limit> {
-        let paths = witnesses.iter().map(path).rev();
+    /// Builds the longest delay that was found into its thread, and into those that have the same path and could use
+    /// it for an attack.
+    fn grow(&mut self, reply: &Reply, round: &mut Round) -> Result<(), Limit> {
+        let paths = reply.witnesses.iter().map(path).rev();
         let longest = paths.max_by_key(|p| p.edges.len()).expect("there is a witness");
-        for thread in alike(&self.current.program, longest.thread, &longest.edges) {
+        let (store, load) = (longest.edges[0], longest.edges[longest.edges.len() - 1]);
+        let mut alike = alike(&self.current.program, longest.thread, &longest.edges);
+        alike.retain(|&t| reply.attacks.contain(t, store, load));
+        for thread in alike {
             let path = DelayedPath { thread, edges: longest.edges.clone() };
             round.delays.push(self.delay(&path));
             if self.options.form == Form::Additive {

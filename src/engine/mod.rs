@@ -142,7 +142,7 @@ pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<R
         (None, Some(limit)) => RobustAnswer::Unknown(limit),
         (None, None) => RobustAnswer::Robust,
     };
-    Ok(Robustness { answer, attacks: reply.attacks, stats: reply.stats })
+    Ok(Robustness { answer, attacks: reply.attacks.count, stats: reply.stats })
 }
 
 impl Options {

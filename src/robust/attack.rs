@@ -51,6 +51,12 @@ impl Attacks {
         attacks
     }
 
+    /// Is the attack one of those that are left?
+    pub fn contain(&self, thread: ThreadId, store: EdgeId, load: EdgeId) -> bool {
+        let of = |s: &&DelayedStore| s.thread == thread && s.edge == store;
+        self.stores.iter().find(of).is_some_and(|s| s.loads[load.index()])
+    }
+
     fn add(&mut self, program: &Program, text: &mut Text, t: ThreadId, store: EdgeId, pruning: Pruning) {
         let thread = program.thread(t);
         let between = unfenced(thread, thread.edge(store).to);

@@ -13,7 +13,7 @@ use super::machine::AttackMachine;
 use crate::model::{Program, ThreadId};
 use crate::reach::{Goals, Order, Reductions, Search, explore};
 use crate::sem::replay::follow;
-use crate::verdict::{Act, Action, AttackCount, Event, Kind, Limit, Limits, Model, Stats, Witness};
+use crate::verdict::{Act, Action, Event, Kind, Limit, Limits, Model, Stats, Witness};
 use std::time::Instant;
 use thiserror::Error;
 
@@ -39,7 +39,7 @@ pub struct Reply {
     /// Of different attacks, the first found first.
     pub witnesses: Vec<Witness>,
     pub limit: Option<Limit>,
-    pub attacks: AttackCount,
+    pub attacks: Attacks,
     pub stats: Stats,
 }
 
@@ -48,9 +48,9 @@ pub fn ask(program: &Program, question: &Question, limits: &Limits) -> Result<Re
     let start = Instant::now();
     let attacks = Attacks::of(program, question.pruning);
     let stats = Stats { workers: question.workers, ..Stats::default() };
-    let mut reply = Reply { witnesses: vec![], limit: None, attacks: attacks.count, stats };
-    if !attacks.stores.is_empty() {
-        let machine = AttackMachine::new(program, &attacks, &question.known, question.reductions);
+    let mut reply = Reply { witnesses: vec![], limit: None, attacks, stats };
+    if !reply.attacks.stores.is_empty() {
+        let machine = AttackMachine::new(program, &reply.attacks, &question.known, question.reductions);
         let search = Search { goals: question.goals, ..Search::new(Order::BestFirst, question.workers) };
         let found = explore(&machine, limits, search);
         reply.stats.states = found.states;
