@@ -7,6 +7,7 @@
 
 mod explicit;
 mod lazy;
+mod tidy;
 mod vacuity;
 
 pub use crate::extend::Form;
@@ -170,7 +171,8 @@ fn confirm(program: &Program, goal: &Goal, model: Model, actions: &[Action]) -> 
         let done = replay::perform(program, model, goal, actions.iter().copied());
         done.map_err(|mismatch| bug(&format!("does not replay: {mismatch}")))
     };
-    let (events, against) = perform(model, actions)?;
+    let actions = tidy::tidy(program, goal, model, actions.to_vec());
+    let (events, against) = perform(model, &actions)?;
     let against = against.ok_or_else(|| bug("does not reach the goal"))?;
     replay::replay(program, model, &events).map_err(|m| bug(&format!("does not replay twice: {m}")))?;
     if model == Model::Sc {

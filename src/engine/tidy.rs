@@ -1,0 +1,123 @@
+//! The same end by a plainer way: fewer delayed stores, fewer switches between threads.
+//!
+//! A run found by a search does things in the order in which the search came by them. Each change tried here is
+//! performed on the plain machine and kept only if it still leads to the goal, so nothing depends on getting
+//! the rules right twice. Long runs are left as they are: every attempt walks the whole run.
+
+use crate::model::Program;
+use crate::sem::replay::perform;
+use crate::verdict::{Act, Action, Goal, Kind, Model};
+use std::ops::Range;
+
+/// Runs of more decisions than this are not worth the time.
+const LONG: usize = 400;
+/// Decisions that all attempts together may walk.
+const EFFORT: usize = 60_000;
+
+pub fn tidy(program: &Program, goal: &Goal, model: Model, run: Vec<Action>) -> Vec<Action> {
+    let mut tidier = Tidier { program, goal, model, left: EFFORT };
+    match tidier.ends(&run) {
+        Some(run) if run.len() <= LONG => {
+            let run = tidier.without_delays(run);
+            tidier.without_switches(run)
+        }
+        _ => run,
+    }
+}
+
+struct Tidier<'a> {
+    program: &'a Program,
+    goal: &'a Goal,
+    model: Model,
+    /// Decisions that may still be walked.
+    left: usize,
+}
+
+impl Tidier<'_> {
+    /// The run up to the goal; `None` if it does not lead there, or there is no effort left to see.
+    fn ends(&mut self, run: &[Action]) -> Option<Vec<Action>> {
+        self.left = self.left.checked_sub(run.len())?;
+        let (events, against) = perform(self.program, self.model, self.goal, run.iter().copied()).ok()?;
+        against.map(|_| events.iter().map(|e| e.action).collect())
+    }
+
+    /// The run with some actions moved to the earlier place `to`, if it still leads to the goal.
+    fn moved(&mut self, run: &[Action], from: Range<usize>, to: usize) -> Option<Vec<Action>> {
+        let mut other = run.to_vec();
+        other[to..from.end].rotate_right(from.len());
+        self.ends(&other)
+    }
+
+    /// Flushes stores at once where that does as well.
+    fn without_delays(&mut self, mut run: Vec<Action>) -> Vec<Action> {
+        let mut store = 0;
+        while store < run.len() {
+            if let Some(flush) = self.flush_of(&run, store).filter(|&f| f > store + 1)
+                && let Some(better) = self.moved(&run, flush..flush + 1, store + 1)
+            {
+                run = better;
+            }
+            store += 1;
+        }
+        run
+    }
+
+    /// Where the store at this place of the run is flushed; `None` if it is no store, or never.
+    fn flush_of(&self, run: &[Action], store: usize) -> Option<usize> {
+        let Action { thread, act: Act::Step { edge, .. } } = run[store] else { return None };
+        if Kind::of(&self.program.thread(thread).edge(edge).instr) != Kind::Store {
+            return None;
+        }
+        let is_flush = |a: &Action| a.thread == thread && a.act == Act::Flush;
+        let is_store = |a: &Action| match a.act {
+            Act::Step { edge, .. } => {
+                a.thread == thread && Kind::of(&self.program.thread(thread).edge(edge).instr) == Kind::Store
+            }
+            Act::Flush => false,
+        };
+        let before = run[..store].iter().filter(|a| is_store(a)).count();
+        (0..run.len()).filter(|&k| is_flush(&run[k])).nth(before)
+    }
+
+    /// Lets threads go on where they would otherwise be interrupted.
+    fn without_switches(&mut self, mut run: Vec<Action>) -> Vec<Action> {
+        let mut at = 1;
+        while at < run.len() {
+            let thread = run[at].thread;
+            let on = run[at..].iter().take_while(|a| a.thread == thread).count();
+            let before = run[..at].iter().rposition(|a| a.thread == thread).filter(|&k| k + 1 < at);
+            match before.and_then(|last| self.moved(&run, at..at + on, last + 1)) {
+                Some(better) if switches(&better) < switches(&run) => run = better,
+                _ => at += on,
+            }
+        }
+        run
+    }
+}
+
+fn switches(run: &[Action]) -> usize {
+    run.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::tso;
+    use crate::model::{EdgeId, ThreadId};
+
+    #[test]
+    fn a_store_that_need_not_wait_does_not_and_threads_go_on() {
+        let source = "shared x, y; thread p; store [x], 1; store [y], 1; end
+                      thread q; load r, [y]; load s, [y]; end
+                      exists q.s == 1";
+        let program = tso::read(source, &[]).expect("a program").program;
+        let step = |t: u16, e: u32| Action {
+            thread: ThreadId(t),
+            act: Act::Step { edge: EdgeId(e), choice: None },
+        };
+        let flush = Action { thread: ThreadId(0), act: Act::Flush };
+        let run = vec![step(0, 0), step(1, 0), step(0, 1), flush, flush, step(1, 1)];
+        let tidied = tidy(&program, &Goal::of(&program), Model::Tso, run);
+        assert_eq!(tidied, [step(0, 0), flush, step(0, 1), flush, step(1, 0), step(1, 1)]);
+    }
+}
