@@ -12,7 +12,9 @@ mod common;
 use common::{SMALL, Shape, Shown, Taste, cases, pointed_program, program};
 use overtake::engine::{self, Options};
 use overtake::extend::{DelayedPath, Extended, Form, Refused, extend, project};
-use overtake::model::{Addr, Atom, BinOp, EdgeId, Expr, Instr, Loc, Pred, Program, Reg, ThreadId, Value};
+use overtake::model::{
+    Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Pred, Program, Reg, ThreadId, Value,
+};
 use overtake::sem::{State, replay, sc, tso};
 use overtake::verdict::{Answer, Clause, Goal, Limits, Model, When};
 use proptest::prelude::*;
@@ -372,22 +374,37 @@ fn line(kind: u8, number: usize) -> String {
     }
 }
 
-/// One thread that delays, and one or two that watch it.
-fn watched_program() -> impl Strategy<Value = Shown> {
+/// Instructions of the first thread beside others: where, which, and where they lead to. Forward, or round a loop.
+fn with_more_edges(program: &Program, more: &[[usize; 3]], loops: bool) -> Program {
+    let mut parts = program.to_parts();
+    let edges = &mut parts.threads[0].edges;
+    let old = edges.clone();
+    for [place, instr, to] in more.iter().map(|m| m.map(|i| i % old.len())) {
+        let (from, to) = (old[place].from, if loops { old[to].from } else { old[to].to });
+        if loops || from < to {
+            edges.push(Edge { from, to, ..old[instr].clone() });
+        }
+    }
+    Program::new(parts).expect("edges between locations are fine")
+}
+
+/// One thread that delays, and one that watches it.
+fn watched_program(loops: bool) -> impl Strategy<Value = Shown> {
     let kind = prop_oneof![8 => 0u8..4, 3 => 4u8..9, 1 => Just(9u8)];
-    let delaying = prop::collection::vec(kind, 2..6);
-    let watching = prop::collection::vec(prop::collection::vec(0u8..4, 3..7), 1..2);
-    (delaying, watching).prop_map(|(delaying, watching)| {
+    let delaying = prop::collection::vec(kind, if loops { 1..3 } else { 2..6 });
+    let watching = prop::collection::vec(0u8..4, if loops { 3..5 } else { 3..7 });
+    let more = prop::collection::vec(any::<[usize; 3]>(), usize::from(loops)..3);
+    (delaying, watching, more).prop_map(move |(delaying, watching, more)| {
         let lines = |from, kinds: &[u8]| -> String {
             kinds.iter().zip(from..).map(|(kind, i)| format!("  {}\n", line(*kind, i))).collect()
         };
-        let first = "thread p\n  store [x], 1\n".to_string();
-        let mut source = format!("shared x, y\n{first}{}out: load last, [y]\nend\n", lines(2, &delaying));
-        for (t, kinds) in watching.iter().enumerate() {
-            source += &format!("thread q{t}\n{}end\n", lines(10 * (t + 1), kinds));
-        }
-        source += "forbid 0\n";
-        Shown(overtake::front::tso::read(&source, &[]).expect("it is a program").program)
+        let source = format!(
+            "shared x, y\nthread p\n  store [x], 1\n{}out: load last, [y]\nend\nthread q\n{}end\nforbid 0\n",
+            lines(2, &delaying),
+            lines(10, &watching)
+        );
+        let program = overtake::front::tso::read(&source, &[]).expect("it is a program").program;
+        Shown(with_more_edges(&program, &more, loops))
     })
 }
 
@@ -396,7 +413,7 @@ fn choices(times: usize) -> impl Strategy<Value = Vec<Vec<usize>>> {
 }
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn extensions_keep_the_goals_of_a_program_without_loops(
@@ -452,16 +469,26 @@ proptest! {
 
     #[test]
     fn an_extension_keeps_the_states_of_a_watched_program(
-        program in watched_program(), choices in choices(1), ask in (any::<usize>(), asked())
+        program in watched_program(false), choices in choices(1), ask in (any::<usize>(), asked())
     ) {
         same_states(&program.0, &choices, ask, None)?;
     }
 
     #[test]
     fn extensions_keep_the_states_of_a_watched_program(
-        program in watched_program(), choices in choices(3), ask in (any::<usize>(), asked())
+        program in watched_program(false), choices in choices(3), ask in (any::<usize>(), asked())
     ) {
         same_states(&program.0, &choices, ask, None)?;
+    }
+
+    #[test]
+    fn an_extension_keeps_the_states_of_a_watched_program_with_loops(
+        program in watched_program(true),
+        choices in choices(1),
+        ask in (any::<usize>(), asked()),
+        bound in 1usize..3,
+    ) {
+        same_states(&program.0, &choices, ask, Some(bound))?;
     }
 
     #[test]
@@ -486,7 +513,7 @@ proptest! {
     #[test]
     fn runs_to_states_that_only_tso_has_project(
         program in program(DENSE),
-        watched in watched_program(),
+        watched in watched_program(false),
         choices in choices(3),
         ask in (any::<usize>(), asked()),
     ) {
