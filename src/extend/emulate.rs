@@ -22,6 +22,7 @@ use crate::model::{
     BinOp, Edge, EdgeId, Expr, Instr, Loc, Location, Origin, Program, Reg, RegExpr, Thread, UnOp, Value,
 };
 use crate::verdict::Goal;
+use std::collections::HashSet;
 
 /// The extended thread, and what its new locations are to the goal.
 pub struct Emulation {
@@ -40,24 +41,24 @@ impl Emulation {
     ) -> Emulation {
         let old = program.thread(path.thread);
         let first_fresh = thread.locations.len();
-        let issued = Vec::new();
-        let places = Places::default();
+        let variables = program.variables().iter().map(|v| &v.name);
         let emulator = Emulator {
             program,
             goal,
             old,
             path,
             form,
+            taken: variables.chain(&thread.registers).cloned().collect(),
             thread,
-            issued,
-            places,
+            issued: vec![],
+            places: Places::default(),
             exits: vec![],
             returns: vec![],
         };
         let mut emulation = emulator.run();
         let fresh = (first_fresh..emulation.thread.locations.len()).map(|l| Loc(l as u32));
-        let is_twin = |l: &Loc| emulation.places.twins.iter().any(|(twin, _)| twin == l);
-        emulation.places.inside = fresh.filter(|l| !is_twin(l)).collect();
+        let twins: HashSet<Loc> = emulation.places.twins.iter().map(|(twin, _)| *twin).collect();
+        emulation.places.inside = fresh.filter(|l| !twins.contains(l)).collect();
         emulation
     }
 }
@@ -69,6 +70,8 @@ struct Emulator<'a> {
     old: &'a Thread,
     path: &'a DelayedPath,
     form: Form,
+    /// Names that registers cannot have.
+    taken: HashSet<String>,
     /// The thread as far as it is extended.
     thread: ThreadParts,
     /// The stores of the path so far.
@@ -356,10 +359,9 @@ impl Emulator<'_> {
 
     /// A register with a name that nothing else has.
     fn register(&mut self, name: &str) -> Reg {
-        let registers = &self.thread.registers;
-        let taken =
-            |n: &String| registers.contains(n) || self.program.variables().iter().any(|v| v.name == *n);
-        let name = (1..).map(|i| format!("{name}{i}")).find(|n| !taken(n)).expect("numbers do not end");
+        let mut numbered = (self.issued.len() + 1..).map(|i| format!("{name}{i}"));
+        let name = numbered.find(|n| !self.taken.contains(n)).expect("numbers do not end");
+        self.taken.insert(name.clone());
         self.thread.registers.push(name);
         Reg(self.thread.registers.len() as u16 - 1)
     }
