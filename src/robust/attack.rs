@@ -55,7 +55,8 @@ impl Attacks {
         let (mut roads, mut judge) = (Roads::new(thread), Judge::new(text, t));
         for (store, edge) in edges_where(thread, |i| matches!(i, Instr::Store { .. })) {
             let region = roads.mark_unfenced(edge.to);
-            let mut loads: Vec<EdgeId> = region.iter().flat_map(|l| &roads.loads[l.index()]).copied().collect();
+            let mut loads: Vec<EdgeId> =
+                region.iter().flat_map(|l| &roads.loads[l.index()]).copied().collect();
             loads.sort_unstable();
             self.count.total += all_loads as u64;
             self.count.fenced += (all_loads - loads.len()) as u64;
@@ -100,9 +101,8 @@ struct Text<'a> {
 impl<'a> Text<'a> {
     fn new(program: &'a Program) -> Self {
         let intervals = Intervals::of(program);
-        let of = |t: ThreadId, e: &Edge| {
-            access::of_instr(program, &e.instr, || intervals.address(t, e)).cells()
-        };
+        let of =
+            |t: ThreadId, e: &Edge| access::of_instr(program, &e.instr, || intervals.address(t, e)).cells();
         let all = |t: ThreadId| program.thread(t).edges().map(|(_, e)| of(t, e)).collect();
         let has_blocks = |t: &Thread| t.edges().any(|(_, e)| matches!(e.instr, Instr::Lock));
         Text {
@@ -135,7 +135,8 @@ impl<'a> Text<'a> {
         let of = |u: ThreadId| {
             let thread = self.program.thread(u);
             // A block is one event: with one of its accesses, those before it happen after the load too.
-            let all = move |edge: &Edge| if self.has_blocks[u.index()] { thread.initial() } else { edge.from };
+            let all =
+                move |edge: &Edge| if self.has_blocks[u.index()] { thread.initial() } else { edge.from };
             let helps = move |id: EdgeId| after.conflicts(self.access[u.index()][id.index()]);
             let helping = thread.edges().filter(move |(id, _)| helps(*id));
             helping.map(move |(_, e)| self.futures.at(u, all(e)).cells())
