@@ -10,7 +10,7 @@
 
 use crate::model::access::{self, Access, Futures};
 use crate::model::interval::Intervals;
-use crate::model::{Edge, EdgeId, Instr, Loc, Program, Thread, ThreadId};
+use crate::model::{Edge, EdgeId, Instr, Loc, Program, Thread, ThreadId, Value};
 use crate::verdict::AttackCount;
 use std::collections::HashMap;
 
@@ -19,10 +19,10 @@ use std::collections::HashMap;
 pub struct DelayedStore {
     pub thread: ThreadId,
     pub edge: EdgeId,
-    /// Per edge of the thread whether it is a load that may be worth overtaking the store.
-    pub loads: Vec<bool>,
-    /// Per location whether such a load can still be reached from it without a fence.
-    pub leads_on: Vec<bool>,
+    /// The loads that may be worth overtaking it, in ascending order.
+    pub loads: Vec<EdgeId>,
+    /// The locations on the way from it to such a load.
+    pub leads_on: Vec<Loc>,
 }
 
 /// The attacks that the program's text does not refute.
@@ -41,12 +41,10 @@ pub enum Pruning {
 
 impl Attacks {
     pub fn of(program: &Program, pruning: Pruning) -> Attacks {
-        let mut text = Text::new(program);
+        let text = Text::new(program);
         let mut attacks = Attacks::default();
         for t in program.thread_ids() {
-            for (edge, _) in edges_where(program.thread(t), |i| matches!(i, Instr::Store { .. })) {
-                attacks.add(program, &mut text, t, edge, pruning);
-            }
+            attacks.add(&text, t, pruning);
         }
         attacks
     }
@@ -54,40 +52,42 @@ impl Attacks {
     /// Is the attack one of those that are left?
     pub fn contain(&self, thread: ThreadId, store: EdgeId, load: EdgeId) -> bool {
         let of = |s: &&DelayedStore| s.thread == thread && s.edge == store;
-        self.stores.iter().find(of).is_some_and(|s| s.loads[load.index()])
+        self.stores.iter().find(of).is_some_and(|s| s.loads.contains(&load))
     }
 
-    fn add(&mut self, program: &Program, text: &mut Text, t: ThreadId, store: EdgeId, pruning: Pruning) {
-        let thread = program.thread(t);
-        let between = unfenced(thread, thread.edge(store).to);
-        let mut loads = vec![false; thread.graph().edge_count()];
-        for (load, edge) in edges_where(thread, |i| matches!(i, Instr::Load { .. })) {
-            self.count.total += 1;
-            let verdict = match between[edge.from.index()] {
-                false => Refuted::ByFence,
-                true if pruning == Pruning::On => text.judge(t, store, load),
-                true => Refuted::Not,
-            };
-            match verdict {
-                Refuted::ByFence => self.count.fenced += 1,
-                Refuted::ByAccess => self.count.private += 1,
-                Refuted::ByCycle => self.count.acyclic += 1,
-                Refuted::Not => {
-                    self.count.left += 1;
-                    loads[load.index()] = true;
-                }
+    fn add(&mut self, text: &Text<'_>, t: ThreadId, pruning: Pruning) {
+        let thread = text.program.thread(t);
+        let all_loads = edges_where(thread, |i| matches!(i, Instr::Load { .. })).count();
+        let (mut roads, mut judge) = (Roads::new(thread), Judge::new(text, t));
+        for (store, edge) in edges_where(thread, |i| matches!(i, Instr::Store { .. })) {
+            let region = roads.mark_unfenced(edge.to);
+            let mut loads: Vec<EdgeId> =
+                region.iter().flat_map(|l| &roads.loads[l.index()]).copied().collect();
+            loads.sort_unstable();
+            self.count.total += all_loads as u64;
+            self.count.fenced += (all_loads - loads.len()) as u64;
+            loads.retain(|&load| {
+                let verdict = if pruning == Pruning::On { judge.verdict(store, load) } else { Refuted::Not };
+                let count = match verdict {
+                    Refuted::ByAccess => &mut self.count.private,
+                    Refuted::ByCycle => &mut self.count.acyclic,
+                    Refuted::Not => &mut self.count.left,
+                };
+                *count += 1;
+                verdict == Refuted::Not
+            });
+            let leads_on = roads.unmark_leading_to(loads.iter().map(|&l| thread.edge(l).from).collect());
+            roads.unmark(&region);
+            if !loads.is_empty() {
+                self.stores.push(DelayedStore { thread: t, edge: store, loads, leads_on });
             }
-        }
-        if loads.contains(&true) {
-            let leads_on = leading_on(thread, &loads);
-            self.stores.push(DelayedStore { thread: t, edge: store, loads, leads_on });
         }
     }
 }
 
+/// Why the search can do without an attack that no fence forbids.
+#[derive(Clone, Copy, PartialEq)]
 enum Refuted {
-    /// There is no way from the store to the load, or a fence on each.
-    ByFence,
     /// Nobody else writes what is loaded, or touches what is stored; or the load reads the store's own value.
     ByAccess,
     /// No chain of conflicts leads from the load back to the store.
@@ -95,70 +95,45 @@ enum Refuted {
     Not,
 }
 
-/// What instructions may touch, and what may come to happen after a load.
+/// What instructions may touch.
 struct Text<'a> {
     program: &'a Program,
-    intervals: Intervals,
+    /// Per thread and edge.
+    access: Vec<Vec<Access>>,
     futures: Futures,
     has_blocks: Vec<bool>,
-    /// Per thread and cells loaded, all that other threads may touch after such a load.
-    after: HashMap<(ThreadId, u64), Access>,
 }
 
 impl<'a> Text<'a> {
     fn new(program: &'a Program) -> Self {
         let intervals = Intervals::of(program);
-        let futures = Futures::of(program, &intervals, |_, _| false);
+        let of =
+            |t: ThreadId, e: &Edge| access::of_instr(program, &e.instr, || intervals.address(t, e)).cells();
+        let all = |t: ThreadId| program.thread(t).edges().map(|(_, e)| of(t, e)).collect();
         let has_blocks = |t: &Thread| t.edges().any(|(_, e)| matches!(e.instr, Instr::Lock));
-        let has_blocks = program.threads().iter().map(has_blocks).collect();
-        Text { program, intervals, futures, has_blocks, after: HashMap::new() }
-    }
-
-    fn access(&self, t: ThreadId, edge: &Edge) -> Access {
-        access::of_instr(self.program, &edge.instr, || self.intervals.address(t, edge)).cells()
-    }
-
-    fn judge(&mut self, t: ThreadId, store: EdgeId, load: EdgeId) -> Refuted {
-        let thread = self.program.thread(t);
-        let (store, load) = (thread.edge(store), thread.edge(load));
-        let constant = |e: &Edge| e.instr.address().and_then(|a| a.constant());
-        if constant(store).is_some() && constant(store) == constant(load) {
-            return Refuted::ByAccess;
+        Text {
+            program,
+            access: program.thread_ids().map(all).collect(),
+            futures: Futures::of(program, &intervals, |_, _| false),
+            has_blocks: program.threads().iter().map(has_blocks).collect(),
         }
-        let stored = self.access(t, store).writes;
-        let loaded = self.access(t, load).reads;
-        let others = self.others(t);
-        if loaded & others.writes == 0 || stored & (others.reads | others.writes) == 0 {
-            return Refuted::ByAccess;
-        }
-        let after = self.after_load(t, loaded);
-        if stored & (after.reads | after.writes) == 0 { Refuted::ByCycle } else { Refuted::Not }
     }
 
-    /// All that threads other than `t` ever touch.
-    fn others(&self, t: ThreadId) -> Access {
-        let others = self.program.thread_ids().filter(|&u| u != t);
-        others
-            .map(|u| self.futures.at(u, self.program.thread(u).initial()).cells())
-            .fold(Access::NONE, Access::union)
+    fn others(&self, t: ThreadId) -> impl Iterator<Item = ThreadId> {
+        self.program.thread_ids().filter(move |&u| u != t)
     }
 
     /// All that threads other than `t` may touch by events that happen after a load of `t`.
-    fn after_load(&mut self, t: ThreadId, loaded: u64) -> Access {
-        if let Some(&known) = self.after.get(&(t, loaded)) {
-            return known;
-        }
+    fn after_load(&self, t: ThreadId, loaded: u64) -> Access {
         let load = Access { reads: loaded, writes: 0 };
         let mut after = Access::NONE;
         loop {
             let more = self.helped(t, after.union(load)).union(after);
             if more == after {
-                break;
+                return after;
             }
             after = more;
         }
-        self.after.insert((t, loaded), after);
-        after
     }
 
     /// What other threads may touch once they have done something that conflicts with `after`.
@@ -166,11 +141,105 @@ impl<'a> Text<'a> {
         let of = |u: ThreadId| {
             let thread = self.program.thread(u);
             // A block is one event: with one of its accesses, those before it happen after the load too.
-            let all = move |edge: &Edge| if self.has_blocks[u.index()] { thread.initial() } else { edge.from };
-            let helping = thread.edges().filter(move |(_, e)| after.conflicts(self.access(u, e)));
+            let all =
+                move |edge: &Edge| if self.has_blocks[u.index()] { thread.initial() } else { edge.from };
+            let helps = move |id: EdgeId| after.conflicts(self.access[u.index()][id.index()]);
+            let helping = thread.edges().filter(move |(id, _)| helps(*id));
             helping.map(move |(_, e)| self.futures.at(u, all(e)).cells())
         };
-        self.program.thread_ids().filter(|&u| u != t).flat_map(of).fold(Access::NONE, Access::union)
+        self.others(t).flat_map(of).fold(Access::NONE, Access::union)
+    }
+}
+
+/// What the text says against the attacks of one thread.
+struct Judge<'a> {
+    text: &'a Text<'a>,
+    t: ThreadId,
+    /// All that other threads ever touch.
+    others: Access,
+    /// Per cells loaded, all that other threads may touch after such a load.
+    after: HashMap<u64, Access>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(text: &'a Text<'a>, t: ThreadId) -> Self {
+        let all = |u: ThreadId| text.futures.at(u, text.program.thread(u).initial()).cells();
+        let others = text.others(t).map(all).fold(Access::NONE, Access::union);
+        Judge { text, t, others, after: HashMap::new() }
+    }
+
+    fn verdict(&mut self, store: EdgeId, load: EdgeId) -> Refuted {
+        let access = &self.text.access[self.t.index()];
+        let (stored, loaded) = (access[store.index()].writes, access[load.index()].reads);
+        let unseen = loaded & self.others.writes == 0 || stored & touched(self.others) == 0;
+        if unseen || self.address(store).is_some_and(|a| Some(a) == self.address(load)) {
+            return Refuted::ByAccess;
+        }
+        let after = *self.after.entry(loaded).or_insert_with(|| self.text.after_load(self.t, loaded));
+        if stored & touched(after) == 0 { Refuted::ByCycle } else { Refuted::Not }
+    }
+
+    /// The address, if it is a constant.
+    fn address(&self, edge: EdgeId) -> Option<Value> {
+        self.text.program.thread(self.t).edge(edge).instr.address()?.constant()
+    }
+}
+
+fn touched(access: Access) -> u64 {
+    access.reads | access.writes
+}
+
+/// A thread's graph without fences and locked instructions: where a delayed store can stay in the buffer.
+struct Roads {
+    from: Vec<Vec<Loc>>,
+    into: Vec<Vec<Loc>>,
+    /// Per location the loads that begin there.
+    loads: Vec<Vec<EdgeId>>,
+    /// All false between questions.
+    marked: Vec<bool>,
+}
+
+impl Roads {
+    fn new(thread: &Thread) -> Roads {
+        let locations = thread.graph().node_count();
+        let (mut from, mut into) = (vec![Vec::new(); locations], vec![Vec::new(); locations]);
+        let mut loads = vec![Vec::new(); locations];
+        for (_, edge) in edges_where(thread, may_be_overtaken_by) {
+            from[edge.from.index()].push(edge.to);
+            into[edge.to.index()].push(edge.from);
+        }
+        for (load, edge) in edges_where(thread, |i| matches!(i, Instr::Load { .. })) {
+            loads[edge.from.index()].push(load);
+        }
+        Roads { from, into, loads, marked: vec![false; locations] }
+    }
+
+    /// Marks the locations that can be reached from one.
+    fn mark_unfenced(&mut self, start: Loc) -> Vec<Loc> {
+        let (mut reached, mut todo) = (Vec::new(), vec![start]);
+        while let Some(loc) = todo.pop() {
+            if !std::mem::replace(&mut self.marked[loc.index()], true) {
+                reached.push(loc);
+                todo.extend(&self.from[loc.index()]);
+            }
+        }
+        reached
+    }
+
+    /// Takes the marks from those that lead to some locations.
+    fn unmark_leading_to(&mut self, mut todo: Vec<Loc>) -> Vec<Loc> {
+        let mut leading = Vec::new();
+        while let Some(loc) = todo.pop() {
+            if std::mem::take(&mut self.marked[loc.index()]) {
+                leading.push(loc);
+                todo.extend(&self.into[loc.index()]);
+            }
+        }
+        leading
+    }
+
+    fn unmark(&mut self, locations: &[Loc]) {
+        locations.iter().for_each(|l| self.marked[l.index()] = false);
     }
 }
 
@@ -181,34 +250,4 @@ fn edges_where(thread: &Thread, which: impl Fn(&Instr) -> bool) -> impl Iterator
 /// Can a delayed store stay in the buffer past this instruction?
 fn may_be_overtaken_by(instr: &Instr) -> bool {
     !matches!(instr, Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock)
-}
-
-/// The locations that can be reached from one without a fence or locked instruction.
-fn unfenced(thread: &Thread, from: Loc) -> Vec<bool> {
-    let mut reached = vec![false; thread.graph().node_count()];
-    let mut todo = vec![from];
-    while let Some(loc) = todo.pop() {
-        if !std::mem::replace(&mut reached[loc.index()], true) {
-            let edges = thread.edges_from(loc).into_iter().filter(|(_, e)| may_be_overtaken_by(&e.instr));
-            todo.extend(edges.map(|(_, e)| e.to));
-        }
-    }
-    reached
-}
-
-/// The locations from which one of the loads can be reached without a fence or locked instruction.
-fn leading_on(thread: &Thread, loads: &[bool]) -> Vec<bool> {
-    let mut into: Vec<Vec<Loc>> = vec![Vec::new(); thread.graph().node_count()];
-    for (_, edge) in edges_where(thread, may_be_overtaken_by) {
-        into[edge.to.index()].push(edge.from);
-    }
-    let mut todo: Vec<Loc> =
-        thread.edges().filter(|(id, _)| loads[id.index()]).map(|(_, e)| e.from).collect();
-    let mut reached = vec![false; into.len()];
-    while let Some(loc) = todo.pop() {
-        if !std::mem::replace(&mut reached[loc.index()], true) {
-            todo.extend(&into[loc.index()]);
-        }
-    }
-    reached
 }

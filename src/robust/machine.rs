@@ -31,6 +31,7 @@ use crate::reach::{
     Wanted, Work, lock_slot,
 };
 use crate::verdict::{Act, Action, Goal};
+use bit_set::BitSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -51,10 +52,11 @@ pub struct AttackMachine<'a> {
 struct Target {
     thread: usize,
     edge: EdgeId,
-    /// Per edge of the thread, the number of the attack whose load it is.
-    attacks: Vec<Option<usize>>,
-    /// Per node whether a load of the attack can still be reached.
-    leads_on: Vec<bool>,
+    /// The loads of its attacks, in ascending order, and the number of the first attack.
+    loads: Vec<EdgeId>,
+    first: usize,
+    /// The nodes from which a load of the attack can still be reached.
+    leads_on: BitSet,
     /// Attacks of this store that have not succeeded yet.
     open: AtomicUsize,
 }
@@ -220,7 +222,7 @@ impl<'a> AttackMachine<'a> {
     fn has_hope(&self, attack: &Attack) -> bool {
         let target = self.target(attack);
         let node = attack.work.vals[target.thread] as usize;
-        if attack.vals[Slots::PHASE] == 0 && !target.leads_on[node] {
+        if attack.vals[Slots::PHASE] == 0 && !target.leads_on.contains(node) {
             return false;
         }
         let cell = attack.vals[Slots::CELL] as u32;
@@ -336,7 +338,7 @@ impl<'a> AttackMachine<'a> {
         let target = self.target(attack);
         let Op::Load { addr, .. } = &edge.op else { return None };
         let cell = self.base.cell(&attack.work, addr)?;
-        let number = target.attacks[edge.id.index()]?;
+        let number = target.first + target.loads.binary_search(&edge.id).ok()?;
         let end = self.follow(target.thread, attack.vals[Slots::TRAIL] as usize, &[edge.id]);
         let counts = self.reads_memory(attack, target.thread, cell) && !self.known.ends_at(end as usize);
         counts.then_some(number)
@@ -496,21 +498,17 @@ impl Target {
         base: &ProgramMachine,
         numbered: &mut Vec<(usize, AtomicBool)>,
     ) -> Target {
-        let before = numbered.len();
-        let mut number = |&wanted: &bool| {
-            wanted.then(|| {
-                numbered.push((i, AtomicBool::new(false)));
-                numbered.len() - 1
-            })
-        };
-        let attacks = store.loads.iter().map(&mut number).collect();
-        let open = AtomicUsize::new(numbered.len() - before);
-        let thread = &base.code.threads[store.thread.index()];
-        let mut leads_on = vec![false; thread.nodes.len()];
-        for (loc, &node) in thread.node_of.iter().enumerate() {
-            leads_on[node as usize] = store.leads_on[loc];
+        let first = numbered.len();
+        numbered.extend(store.loads.iter().map(|_| (i, AtomicBool::new(false))));
+        let node_of = &base.code.threads[store.thread.index()].node_of;
+        Target {
+            thread: store.thread.index(),
+            edge: store.edge,
+            loads: store.loads.clone(),
+            first,
+            leads_on: store.leads_on.iter().map(|l| node_of[l.index()] as usize).collect(),
+            open: AtomicUsize::new(store.loads.len()),
         }
-        Target { thread: store.thread.index(), edge: store.edge, attacks, leads_on, open }
     }
 }
 
