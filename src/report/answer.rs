@@ -1,9 +1,9 @@
 //! The answer for people: the verdict on a line of its own, then why, then, if asked for, what it cost.
 
 use super::table::{Color, Tone, paint};
-use super::{reason, text};
+use super::{capitalised, count_of, reason, shortened, text};
 use crate::model::Program;
-use crate::verdict::{Answer, Delay, Model, Outcome, Round, Trace};
+use crate::verdict::{Answer, Delay, Model, Outcome, Proof, Round, Trace};
 use std::fmt::Write;
 
 /// The first line: `safe`, `violated` or `unknown`, behind the file's name if there are several files.
@@ -23,48 +23,47 @@ pub fn verdict(outcome: &Outcome, file: Option<&str>, color: bool) -> String {
 
 /// What the verdict rests on: the trace, the proof, or the limit and what was covered.
 pub fn explanation(program: &Program, outcome: &Outcome, style: text::Style) -> String {
-    let model = model_name(outcome.model);
-    let states = outcome.stats.states;
+    let (model, states) = (model_name(outcome.model), outcome.stats.states);
+    let reason = reason(outcome);
     match &outcome.answer {
         Answer::Violated(trace) => {
-            let events = trace.events.len();
-            let plural = if events == 1 { "" } else { "s" };
-            let model = model_name(trace.model);
-            format!(
-                "A run of {events} event{plural} under {model}{}:\n\n{}",
-                how(program, outcome, trace),
-                text::trace(program, trace, style)
-            )
+            format!("{}\n{}", headline(program, outcome, trace), text::trace(program, trace, style))
         }
-        Answer::Safe(_) => format!("Under {model}, {} ({states} stored).\n", reason(outcome)),
+        Answer::Safe(Proof::Exhausted) => format!("Under {model}, {reason} ({states} stored).\n"),
+        Answer::Safe(Proof::Robust { .. }) => format!("{} ({states} states stored).\n", capitalised(&reason)),
         Answer::Unknown(_) => {
-            format!(
-                "Under {model}, {}; {states} states were visited, none of them forbidden.\n",
-                reason(outcome)
-            )
+            format!("Under {model}, {reason}; {states} states were visited, none of them forbidden.\n")
         }
     }
 }
 
-/// What is known beyond the run itself: that no store buffering is needed, or which is.
-fn how(program: &Program, outcome: &Outcome, trace: &Trace) -> String {
+/// What the run is, and what is known beyond it: that it needs no store buffering, or which it does.
+fn headline(program: &Program, outcome: &Outcome, trace: &Trace) -> String {
+    let run = format!(
+        "A run of {} under {}",
+        count_of(trace.events.len() as u64, "event"),
+        model_name(trace.model)
+    );
     if outcome.model == Model::Tso && trace.model == Model::Sc {
-        return ", and so under TSO".to_string();
+        return format!("{run}, and so under TSO:\n");
     }
     if !trace.safe_under_sc {
-        return String::new();
+        return format!("{run}:\n");
     }
-    let delays = trace.delays();
-    let words = |&(store, load): &(usize, usize)| {
+    let mut text = format!("{run}; no run under SC does this:\n");
+    for delay in delays(program, trace) {
+        let _ = writeln!(text, "  {delay}");
+    }
+    text
+}
+
+/// Which stores of the run are overtaken by which loads, in words.
+fn delays(program: &Program, trace: &Trace) -> Vec<String> {
+    shortened(trace.delays().into_iter().map(|(store, load)| {
         let thread = program.thread(trace.events[store].thread());
         let say = |k: usize| text::instruction(program, thread, &trace.events[k]);
         format!("{} delays `{}` past `{}`", thread.name(), say(store), say(load))
-    };
-    let words: Vec<String> = delays.iter().map(words).collect();
-    match words.len() {
-        0 => "; no run under SC does this".to_string(),
-        _ => format!("; no run under SC does this. {}", words.join(", ")),
-    }
+    }))
 }
 
 fn model_name(model: Model) -> &'static str {
@@ -88,7 +87,7 @@ pub fn costs(program: &Program, outcome: &Outcome, peak_kb: Option<u64>) -> Stri
         s.workers,
         s.time.as_secs_f64(),
     );
-    if outcome.model == Model::Tso && s.rounds.is_empty() {
+    if outcome.model == Model::Tso && (s.rounds.is_empty() || s.longest_buffer > 0) {
         let _ = writeln!(text, "buffers       {} stores at most", s.longest_buffer);
     }
     if let Some(kb) = peak_kb {

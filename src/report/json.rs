@@ -4,8 +4,8 @@
 
 use crate::model::{Program, Value as Number};
 use crate::verdict::{
-    Act, Against, Answer, AttackCount, Delay, Event, Limit, Model, Outcome, Relation, RobustAnswer, Robustness,
-    Round, Source, Stats, Trace, Trap, Witness,
+    Act, Against, Answer, AttackCount, Delay, Event, Limit, Model, Outcome, Relation, RobustAnswer,
+    Robustness, Round, Source, Stats, Trace, Trap, Witness,
 };
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -87,7 +87,13 @@ pub fn outcome(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option
 }
 
 /// What every command says of its answer.
-fn common(file: &str, command: &str, verdict: &str, stats: &Stats, peak_kb: Option<u64>) -> Map<String, Value> {
+fn common(
+    file: &str,
+    command: &str,
+    verdict: &str,
+    stats: &Stats,
+    peak_kb: Option<u64>,
+) -> Map<String, Value> {
     object(json!({
         "tool": "overtake",
         "version": env!("CARGO_PKG_VERSION"),

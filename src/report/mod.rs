@@ -25,10 +25,14 @@ pub fn reason(outcome: &Outcome) -> String {
         Answer::Safe(Proof::Robust { delays: 0 }) => {
             "no forbidden state is reachable under SC, and the program is robust: TSO adds nothing".to_string()
         }
+        Answer::Safe(Proof::Robust { delays: 1 }) => {
+            "no forbidden state is reachable under SC, nor with the one delay that matters; with it built in, the \
+             program is robust"
+                .to_string()
+        }
         Answer::Safe(Proof::Robust { delays }) => format!(
-            "no forbidden state is reachable under SC, nor with the {delays} delay{} that matter; with them \
-             built in, the program is robust",
-            if *delays == 1 { "" } else { "s" }
+            "no forbidden state is reachable under SC, nor with the {delays} delays that matter; with them \
+             built in, the program is robust"
         ),
         Answer::Unknown(limit) => limit_reached(limit),
     }
@@ -48,17 +52,54 @@ pub fn limit_reached(limit: &Limit) -> String {
     match limit {
         Limit::Time(allowed) => format!("the time limit of {} was reached", seconds(*allowed)),
         Limit::Memory(bytes) => format!("the memory limit of {} MiB was reached", bytes >> 20),
-        Limit::States(count) => format!("the limit of {count} states was reached"),
+        Limit::States(count) => format!("the limit of {} was reached", count_of(*count, "state")),
         Limit::Cancelled => "the run was cancelled".to_string(),
-        Limit::Buffer(bound) => format!("a buffer would have held more than {bound} stores"),
+        Limit::Buffer(bound) => {
+            format!("a buffer would have held more than {}", count_of(*bound as u64, "store"))
+        }
         Limit::StateSize(words) => format!("one state takes {words} words, more than the engine stores"),
-        Limit::Iterations(rounds) => format!("the limit of {rounds} rounds was reached"),
+        Limit::Iterations(rounds) => format!("the limit of {} was reached", count_of(*rounds, "round")),
         Limit::ProgramSize(why) => format!("the program with its delays became too large: {why}"),
-        Limit::Additive => "no further delay is left to add; only exact extension can prove safety".to_string(),
-        Limit::FrozenBuffers => "the property may hold inside a `lock` block, where other threads' buffers are \
+        Limit::Additive => {
+            "no further delay is left to add; only exact extension can prove safety".to_string()
+        }
+        Limit::FrozenBuffers => {
+            "the property may hold inside a `lock` block, where other threads' buffers are \
                                  frozen; the lazy engine cannot see that, the explicit one can"
-            .to_string(),
+                .to_string()
+        }
     }
+}
+
+/// `1 state`, `2 states`.
+fn count_of(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Items that a report lists before it only counts them.
+const LISTED: usize = 4;
+
+/// A list that stays short: equal items once with their number, in the order in which they first come, and how many
+/// more there are.
+fn shortened(items: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut groups: Vec<(String, u64)> = Vec::new();
+    for item in items {
+        match groups.iter_mut().find(|(known, _)| *known == item) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((item, 1)),
+        }
+    }
+    let more: u64 = groups.iter().skip(LISTED).map(|(_, count)| count).sum();
+    groups.truncate(LISTED);
+    let line = |(item, count)| if count == 1 { item } else { format!("{item} ({count} times)") };
+    let lines = groups.into_iter().map(line);
+    lines.chain((more > 0).then(|| format!("and {more} more"))).collect()
+}
+
+/// A sentence's first letter.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn seconds(time: Duration) -> String {
@@ -77,4 +118,18 @@ fn trap_words(trap: Trap) -> String {
 /// `x = 3`, as reports write that something has a value.
 fn equation(name: &str, value: Value) -> String {
     format!("{name} = {value}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_stays_short() {
+        let list = |items: &str| shortened(items.chars().map(String::from)).join(" ");
+        assert_eq!(list(""), "");
+        assert_eq!(list("abab"), "a (2 times) b (2 times)");
+        assert_eq!(list("abcd"), "a b c d");
+        assert_eq!(list("abccdefef"), "a b c (2 times) d and 4 more");
+    }
 }

@@ -1,8 +1,8 @@
 //! How do SC and TSO differ? The witness for people: which store was overtaken by which load, what the other threads
 //! did in between, why no SC run can look like that, and the whole run.
 
-use super::table::{Color, Tone, paint};
-use super::{limit_reached, text};
+use super::table::{Align, Cell, Color, Table, Tone, paint};
+use super::{capitalised, limit_reached, shortened, text};
 use crate::model::Program;
 use crate::verdict::{AttackCount, Event, Relation, RobustAnswer, Robustness, Witness};
 use std::fmt::Write;
@@ -28,7 +28,9 @@ pub fn reason(robustness: &Robustness) -> String {
         RobustAnswer::Robust if robustness.attacks.left == 0 => {
             "the program's text leaves no store that a load could overtake with effect".to_string()
         }
-        RobustAnswer::Robust => "no store that a load overtakes leads to a cycle of happens-before".to_string(),
+        RobustAnswer::Robust => {
+            "no store that a load overtakes leads to a cycle of happens-before".to_string()
+        }
         RobustAnswer::NotRobust(_) => "a run that no SC run is like was found and checked".to_string(),
         RobustAnswer::Unknown(limit) => limit_reached(limit),
     }
@@ -42,8 +44,8 @@ pub fn explanation(program: &Program, robustness: &Robustness, style: text::Styl
         }
         RobustAnswer::NotRobust(witness) => story(program, witness, style),
         RobustAnswer::Unknown(_) => {
-            let states = robustness.stats.states;
-            format!("{}; {states} states were visited, and no witness was found.\n", reason(robustness))
+            let (reason, states) = (capitalised(&reason(robustness)), robustness.stats.states);
+            format!("{reason}; {states} states were visited, and no witness was found.\n")
         }
     }
 }
@@ -53,17 +55,37 @@ fn story(program: &Program, witness: &Witness, style: text::Style) -> String {
     let name = program.thread(witness.thread()).name();
     let mut text = format!("Thread {name} delays {} past {}.\n", event(witness.store), event(witness.load));
     let path = witness.path();
-    if path.len() > 2 {
-        let between: Vec<String> = path[1..path.len() - 1].iter().map(|&k| event(k)).collect();
+    let between = shortened(path[1..path.len() - 1].iter().map(|&k| event(k)));
+    if !between.is_empty() {
         let _ = writeln!(text, "On the way: {}.", between.join(", "));
     }
-    let _ = writeln!(text, "\nNo SC run can look like this, for its steps would have to go in a circle:\n");
-    for (k, relation) in &witness.cycle {
-        let thread = program.thread(witness.events[*k].thread()).name();
-        let _ = writeln!(text, "  row {:<4}{thread}: {}, {}", k + 1, plain(program, &witness.events[*k]), leads(*relation));
+    text += "\nNo SC run can look like this. Each of these steps would have to come before the next, in a circle:\n\n";
+    text += &circle(program, witness, style);
+    text += "\nThe run, with the steps of the circle marked:\n\n";
+    let starred: Vec<usize> = witness.cycle.iter().map(|(k, _)| *k).collect();
+    text + &text::run(program, &witness.events, &starred, style)
+}
+
+/// The cycle of happens-before, one row for each of its events, beginning with the delayed store.
+fn circle(program: &Program, witness: &Witness, style: text::Style) -> String {
+    let mut cycle = witness.cycle.clone();
+    let first = |wanted: &dyn Fn(usize) -> bool| cycle.iter().position(|(k, _)| wanted(*k));
+    let store = first(&|k| k == witness.store);
+    let start = store.or_else(|| first(&|k| witness.events[k].store == Some(witness.store)));
+    cycle.rotate_left(start.unwrap_or(0));
+    let mut table = Table::new(vec![Align::Left, Align::Right, Align::Left, Align::Left, Align::Left]);
+    for (i, &(k, relation)) in cycle.iter().enumerate() {
+        let next = cycle[(i + 1) % cycle.len()].0;
+        let closed = if i + 1 == cycle.len() { ": the circle is closed" } else { "" };
+        table.row(vec![
+            Cell::new("row", Tone::Quiet),
+            Cell::new((k + 1).to_string(), Tone::Quiet),
+            Cell::new(program.thread(witness.events[k].thread()).name(), Tone::Head),
+            Cell::new(plain(program, &witness.events[k]), Tone::Plain),
+            Cell::new(format!("{}{closed}", leads(program, witness, k, relation, next)), Tone::Plain),
+        ]);
     }
-    let _ = writeln!(text, "\nThe run, with everything flushed at its end:\n");
-    text + &text::run(program, &witness.events, style)
+    table.render(2, if style.color { Color::On } else { Color::Off })
 }
 
 /// An instruction of the user's file, with its line.
@@ -81,13 +103,19 @@ fn plain(program: &Program, event: &Event) -> String {
 }
 
 /// What leads from an event of the cycle to the next.
-fn leads(relation: Relation) -> &'static str {
+fn leads(program: &Program, witness: &Witness, from: usize, relation: Relation, to: usize) -> String {
+    let (event, next, row) = (&witness.events[from], &witness.events[to], to + 1);
+    let cell = event.address.map_or("memory".to_string(), |a| program.cell_name(a));
     match relation {
-        Relation::ProgramOrder => "before, in its thread,",
-        Relation::Same => "which is one with",
-        Relation::ReadsFrom => "whose value is read by",
-        Relation::Coherence => "overwritten by",
-        Relation::FromRead => "which reads before it is overwritten by",
+        Relation::ProgramOrder => format!("comes before row {row} in its thread"),
+        Relation::Same if event.store == Some(to) => {
+            format!("is where the store of row {row} reaches memory")
+        }
+        Relation::Same if next.store == Some(from) => format!("reaches memory in row {row}"),
+        Relation::Same => format!("is in one block with row {row}, and so one step"),
+        Relation::ReadsFrom => format!("writes {cell}, which row {row} reads"),
+        Relation::Coherence => format!("writes {cell} before row {row} does"),
+        Relation::FromRead => format!("reads {cell} as it was before row {row} writes it"),
     }
 }
 

@@ -23,19 +23,28 @@ const INDENT: usize = 2;
 
 /// A run to a forbidden state, and what that state is against.
 pub fn trace(program: &Program, trace: &Trace, style: Style) -> String {
-    let (table, walk) = walked(program, trace.model, &trace.events, style);
+    let (table, walk) = walked(program, trace.model, &trace.events, &[], style);
     let ending = ending(program, trace, &walk);
     format!("{table}\n{}\n", paint(&ending, Tone::Bad, color(style)))
 }
 
-/// A run under TSO.
-pub fn run(program: &Program, events: &[Event], style: Style) -> String {
-    walked(program, Model::Tso, events, style).0
+/// A run under TSO, with a star in front of some of its events.
+pub fn run(program: &Program, events: &[Event], starred: &[usize], style: Style) -> String {
+    walked(program, Model::Tso, events, starred, style).0
 }
 
-fn walked<'a>(program: &'a Program, model: Model, events: &[Event], style: Style) -> (String, Walk<'a>) {
+fn walked<'a>(
+    program: &'a Program,
+    model: Model,
+    events: &[Event],
+    starred: &[usize],
+    style: Style,
+) -> (String, Walk<'a>) {
     let mut walk = Walk::new(program, model);
-    let rows: Vec<Row> = events.iter().enumerate().map(|(k, e)| walk.row(k, e)).collect();
+    let mut rows: Vec<Row> = events.iter().enumerate().map(|(k, e)| walk.row(k, e)).collect();
+    for &k in starred {
+        rows[k].starred = true;
+    }
     let wide = table(program, &rows, Layout::Columns);
     let table = if wide.width(INDENT) <= style.width { wide } else { table(program, &rows, Layout::Single) };
     (table.render(INDENT, color(style)), walk)
@@ -47,6 +56,7 @@ fn color(style: Style) -> Color {
 
 /// What one event is, in words.
 struct Row {
+    starred: bool,
     thread: ThreadId,
     line: u32,
     text: String,
@@ -97,6 +107,7 @@ impl<'a> Walk<'a> {
         let moved = event.trap.is_none()
             && (event.kind == Kind::Flush || event.kind == Kind::Store && self.model == Model::Tso);
         Row {
+            starred: false,
             thread: t,
             line: edge.line,
             text: instruction(self.program, thread, event),
@@ -222,13 +233,14 @@ enum Layout {
 fn table(program: &Program, rows: &[Row], layout: Layout) -> Table {
     let threads: Vec<ThreadId> = taking_part(program, rows);
     let shown = if layout == Layout::Columns { threads.len() } else { 2 };
-    let mut columns = vec![Align::Right];
+    let mut columns = vec![Align::Left, Align::Right];
     columns.extend(vec![Align::Left; shown]);
     columns.extend([Align::Right, Align::Left, Align::Left]);
     let mut table = Table::new(columns);
     table.row(heading(program, rows, &threads, layout));
     for (k, row) in rows.iter().enumerate() {
-        let mut cells = vec![Cell::new((k + 1).to_string(), Tone::Quiet)];
+        let star = if row.starred { "*" } else { "" };
+        let mut cells = vec![Cell::new(star, Tone::Bad), Cell::new((k + 1).to_string(), Tone::Quiet)];
         match layout {
             Layout::Columns => cells.extend(threads.iter().map(|t| in_column(row, *t))),
             Layout::Single => {
@@ -251,7 +263,7 @@ fn taking_part(program: &Program, rows: &[Row]) -> Vec<ThreadId> {
 }
 
 fn heading(program: &Program, rows: &[Row], threads: &[ThreadId], layout: Layout) -> Vec<Cell> {
-    let mut cells = vec![Cell::default()];
+    let mut cells = vec![Cell::default(), Cell::default()];
     match layout {
         Layout::Columns => {
             cells.extend(threads.iter().map(|t| Cell::new(program.thread(*t).name(), Tone::Head)));
