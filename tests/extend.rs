@@ -336,8 +336,7 @@ fn nothing_new(program: &Program, choices: &[Vec<usize>]) -> Result<(), TestCase
     Ok(())
 }
 
-/// Adds path after path. What SC then shows of a state that only TSO has must be true; how often it shows
-/// something is counted by nobody, but it does.
+/// Path after path, what SC shows of a state that only TSO has is true.
 fn weak_state_shown(
     program: &Program,
     choices: &[Vec<usize>],

@@ -56,9 +56,8 @@ impl Emulation {
             returns: vec![],
         };
         let mut emulation = emulator.run();
-        let fresh = (first_fresh..emulation.thread.locations.len()).map(|l| Loc(l as u32));
-        let twins: HashSet<Loc> = emulation.places.twins.iter().map(|(twin, _)| *twin).collect();
-        emulation.places.inside = fresh.filter(|l| !twins.contains(l)).collect();
+        let fresh = first_fresh..emulation.thread.locations.len();
+        emulation.places.inside = fresh.map(|l| Loc(l as u32)).collect();
         emulation
     }
 }
@@ -241,8 +240,8 @@ impl Emulator<'_> {
             self.exits.push(Exit { from, stores, to: edge.to, edge: id });
         }
         let Some((edge, _)) = others.first().copied() else { return };
-        let twin = self.location();
-        self.places.twins.push((twin, here));
+        // Like `here`, but the path cannot be entered from it.
+        let twin = self.inner(here);
         self.exits.push(Exit { from: at, stores, to: twin, edge });
         for (id, _) in others {
             // In place of the path's first store there are two ways by now.

@@ -14,9 +14,7 @@ use crate::verdict::{Clause, Goal, When};
 pub struct Places {
     /// Fresh locations with the old ones where the thread would stand if what is issued were in its buffer.
     pub stand_for: Vec<(Loc, Loc)>,
-    /// Fresh locations with nothing issued that are as good as an old one.
-    pub twins: Vec<(Loc, Loc)>,
-    /// The fresh locations other than twins.
+    /// All fresh locations.
     pub inside: Vec<Loc>,
 }
 
@@ -29,11 +27,10 @@ pub fn translate(goal: &Goal, t: ThreadId, places: &Places) -> Goal {
 }
 
 fn inside_too(pred: &Pred, t: ThreadId, places: &Places) -> Pred {
-    let twins = with(pred, t, &places.twins);
     if looks_at_memory(pred) || !asks_only_for(pred, t) {
-        return except_at(twins, t, &places.inside);
+        return except_at(pred.clone(), t, &places.inside);
     }
-    with(&twins, t, &places.stand_for)
+    with(pred, t, &places.stand_for)
 }
 
 fn looks_at_memory(pred: &Pred) -> bool {

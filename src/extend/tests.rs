@@ -277,7 +277,7 @@ fn with_an_edge_beside_the_store(rest: &str) -> Extended {
         L:  n = n + (n < 3); store [x], n; load a, [y]; c = c * 4 & 15 | a; goto L
             d = 1; load b, [z]
         end
-        thread q; store [y], 1; load s, [x]; load u, [x]; store [y], 2; end
+        thread q; store [y], 1; fence; load s, [x]; load u, [x]; store [y], 2; end
         never p.n == 3 && q.s == 0 && ";
     let mut parts = read(&format!("{source}{rest}")).program.to_parts();
     parts.threads[0].edges[4].from = parts.threads[0].edges[1].from;
