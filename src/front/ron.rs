@@ -20,7 +20,9 @@ const RECURSION_LIMIT: usize = 3 * crate::model::expr::MAX_DEPTH + 64;
 const LINE_BY_LINE: usize = 4;
 
 pub fn read(source: &str) -> Result<Input, Vec<Diagnostic>> {
-    let parts: ProgramParts = options().from_str(source).map_err(|e| vec![unreadable(source, &e)])?;
+    let mut parts: ProgramParts = options().from_str(source).map_err(|e| vec![unreadable(source, &e)])?;
+    // What is read is the user's own program, whatever it was derived from.
+    parts.threads.iter_mut().flat_map(|t| &mut t.edges).for_each(|edge| edge.origin = None);
     let program = Program::new(parts)
         .map_err(|wrong| wrong.iter().map(|w| error(w.to_string())).collect::<Vec<_>>())?;
     Ok(Input { program, warnings: vec![] })
@@ -73,6 +75,18 @@ fn offset(source: &str, position: &Position) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn origins_are_left_behind() {
+        use crate::model::{EdgeId, Origin, Program};
+        let source = "shared x; thread p; store [x], 1; end";
+        let program = crate::front::tso::read(source, &[]).expect("a program").program;
+        let mut parts = program.to_parts();
+        parts.threads[0].edges[0].origin = Some(Origin::Flush(EdgeId(7)));
+        let derived = Program::new(parts).expect("still valid");
+        let back = super::read(&super::write(&derived)).expect("what is written can be read").program;
+        assert_eq!(back.to_parts(), program.to_parts());
+    }
+
     use super::*;
     use crate::model::expr::MAX_DEPTH;
     use crate::model::{Expr, Instr, Reg, RegExpr, UnOp};
