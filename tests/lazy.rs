@@ -8,9 +8,9 @@ mod common;
 
 use common::robustness::brute_robust;
 use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program};
+use overtake::engine::Pruning;
 use overtake::engine::{self, Engine, Options};
 use overtake::model::Program;
-use overtake::engine::Pruning;
 use overtake::reach::Reductions;
 use overtake::verdict::{Answer, Goal, Limit, Limits, Model, RobustAnswer};
 use proptest::prelude::*;
@@ -45,10 +45,8 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
 fn compatible(program: &Program) -> Result<(), TestCaseError> {
     let plain = naive(program, &Goal::of(program), Model::Tso, Some(3), MOST);
     let answer = lazy(program, Some(8));
-    let contradict = matches!(
-        (plain, &answer),
-        (Naive::Violated, Answer::Safe(_)) | (Naive::Safe, Answer::Violated(_))
-    );
+    let contradict =
+        matches!((plain, &answer), (Naive::Violated, Answer::Safe(_)) | (Naive::Safe, Answer::Violated(_)));
     prop_assert!(!contradict, "the plain machine says {plain:?}, the lazy engine {answer:?}");
     Ok(())
 }
@@ -96,7 +94,8 @@ fn robust_either_way(program: &Program) -> Result<(), TestCaseError> {
     let (with, without) = (ask(Reductions::ALL, Pruning::On), ask(Reductions::NONE, Pruning::Off));
     let contradict = matches!(
         (&with, &without),
-        (RobustAnswer::Robust, RobustAnswer::NotRobust(_)) | (RobustAnswer::NotRobust(_), RobustAnswer::Robust)
+        (RobustAnswer::Robust, RobustAnswer::NotRobust(_))
+            | (RobustAnswer::NotRobust(_), RobustAnswer::Robust)
     );
     prop_assert!(!contradict, "with reductions {with:?}, without {without:?}");
     Ok(())
