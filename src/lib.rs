@@ -1,11 +1,14 @@
 //! overtake finds the bugs that x86's store buffers put into concurrent programs, and proves programs free of
 //! them.
 //!
-//! The question is always the same: can this program get into a state that it forbids? Under sequential
+//! The first question is: can this program get into a state that it forbids? Under sequential
 //! consistency ([`Model::Sc`](verdict::Model::Sc)) threads take turns and every store is in memory at once. Under
 //! x86's total store order ([`Model::Tso`](verdict::Model::Tso)) a store waits in its thread's buffer, and later
 //! loads overtake it. The answer is *violated*, with a run that has been replayed on a plain machine; *safe*, which
 //! is a proof for all executions; or *unknown*, with the limit that was reached.
+//!
+//! The second question needs no forbidden states: does TSO add any behaviour to those of SC? If not, the program is
+//! *robust*; otherwise a [`Witness`](verdict::Witness) shows a run that no SC run is like.
 //!
 //! # Example
 //!
@@ -14,7 +17,7 @@
 //! ```
 //! use overtake::engine::{self, Options};
 //! use overtake::front::tso;
-//! use overtake::verdict::{Answer, Goal, Kind, Limits, Model};
+//! use overtake::verdict::{Answer, Goal, Kind, Limits, Model, RobustAnswer};
 //!
 //! let source = "
 //!     shared x, y
@@ -46,6 +49,12 @@
 //!     Answer::Safe(_) => panic!("x86 has store buffers"),
 //!     Answer::Unknown(limit) => panic!("the search ended early: {limit:?}"),
 //! }
+//!
+//! // So the program is not robust. The witness names a store, and a load that overtakes it.
+//! let robustness = engine::robust(&program, &Options::default(), &Limits::default())?;
+//! let RobustAnswer::NotRobust(witness) = &robustness.answer else { panic!("TSO adds a behaviour") };
+//! let kind = |event: usize| witness.events[event].kind;
+//! assert_eq!((kind(witness.store), kind(witness.load)), (Kind::Store, Kind::Load));
 //! # Ok::<(), engine::Internal>(())
 //! ```
 //!
@@ -57,8 +66,8 @@
 //! |---|---|
 //! | [`cli`] | what was typed, and what does it mean? The only place with files and terminals |
 //! | [`report`] | what do people and scripts get to see? Text, JSON, graphs |
-//! | [`engine`] | the one door: a program and a goal go in, an outcome comes out |
-//! | [`robust`] | do store buffers add dependencies that SC has not? Happens-before and witnesses |
+//! | [`engine`] | the one door: a program and a goal go in, an outcome comes out. Lazy and explicit engines |
+//! | [`robust`] | do SC and TSO differ? Attacks, the search for a witness, and happens-before, which judges it |
 //! | [`extend`] | which larger program does under SC what this one does when it delays stores? |
 //! | [`reach`] | can the goal be reached? One search, made fast by storing little |
 //! | [`sem`] | what do programs mean? Both memory models as plain definitions, and the replay of runs |

@@ -72,6 +72,8 @@ fn file(name: &str, contents: &[u8]) -> PathBuf {
 
 const SB: &str = "programs/litmus/sb.tso";
 const MP: &str = "programs/litmus/mp.tso";
+/// Safe, and not robust.
+const BENIGN: &str = "programs/benign/cancel.tso";
 /// Far more states than any test here waits for.
 const LARGE: &str = "programs/lamport/lamport1-fenced.tso";
 const LARGE_DEFINE: &str = "-DN=8";
@@ -80,8 +82,54 @@ const LARGE_DEFINE: &str = "-DN=8";
 fn a_violation_comes_first_and_with_its_run() {
     let ran = overtake(&["check", SB]);
     assert_eq!((ran.code, ran.first_line(), &ran.err[..]), (VIOLATED, "violated", ""));
-    assert!(ran.out.contains("A run of 6 events under TSO:"), "{}", ran.out);
-    assert!(ran.out.contains("store [x], 1"), "{}", ran.out);
+    let expected = "\
+violated
+A run of 6 events under TSO; no run under SC does this:
+  p0 delays `store [x], 1` past `load r, [y]`
+
+     p0            p1            line                                 buffer
+  1  store [x], 1                   7  x = 1 waits in the buffer      x=1
+  2  load r, [y]                    8  r = 0, from memory
+  3                store [y], 1    12  y = 1 waits in the buffer      y=1
+  4                flush y         12  y: 0 -> 1                      empty
+  5                load r, [x]     13  r = 0, from memory
+  6  flush x                        7  x: 0 -> 1, the store in row 1  empty
+
+forbidden in line 16: never p0.r == 0 && p1.r == 0 (p0.r = 0, p1.r = 0)
+";
+    assert_eq!(ran.out, expected, "\n{}", ran.out);
+    let explicit = overtake(&["check", "--engine", "explicit", SB]);
+    assert!(explicit.out.contains("A run of 6 events under TSO:\n"), "{}", explicit.out);
+}
+
+#[test]
+fn a_violation_that_needs_no_buffers_is_called_one() {
+    let expected = "\
+violated
+A run of 4 events under SC, and so under TSO:
+
+     writer          reader          line
+  1  store [low], 1                     6  low: 0 -> 1
+  2                  load l, [low]     11  l = 1, from memory
+  3                  load h, [high]    12  h = 0, from memory
+  4                  assert l <= h     13  the assertion fails
+
+error of thread reader: the assertion fails in line 13: assert l <= h
+";
+    let ran = overtake(&["check", "programs/demos/assert.tso"]);
+    assert_eq!((ran.code, &ran.out[..]), (VIOLATED, expected), "\n{}", ran.out);
+    let json = &overtake(&["check", "--json", "programs/demos/assert.tso"]).objects()[0];
+    assert_eq!((&json["trace_model"], &json["safe_under_sc"]), (&"sc".into(), &false.into()));
+    assert_eq!(json["reason"], "goal reached and replayed, under SC already");
+}
+
+#[test]
+fn many_delays_are_told_in_few_lines() {
+    let ran = overtake(&["check", "programs/loop/loop-deep.tso", "-DN=20"]);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!((ran.code, lines[0]), (VIOLATED, "violated"));
+    assert!(lines[1].ends_with("events under TSO; no run under SC does this:"), "{}", ran.out);
+    assert_eq!(lines[2..4], ["  t1 delays `store [x], v` past `load r, [y]` (20 times)", ""], "{}", ran.out);
 }
 
 #[test]
@@ -89,6 +137,18 @@ fn safe_is_said_with_its_reason() {
     let ran = overtake(&["check", "--model", "sc", SB]);
     assert_eq!((ran.code, ran.first_line(), &ran.err[..]), (0, "safe", ""));
     assert_eq!(ran.out.lines().count(), 2, "{}", ran.out);
+    let robust = overtake(&["check", "programs/litmus/sb-fences.tso"]);
+    let expected = "safe\nNo forbidden state is reachable under SC, and the program is robust: TSO adds nothing \
+                    (6 states stored).\n";
+    assert_eq!((robust.code, &robust.out[..]), (0, expected));
+    let delays = overtake(&["check", BENIGN]);
+    let expected = "safe\nNo forbidden state is reachable under SC, nor with the 2 delays that matter; with them built \
+                    in, the program is robust (35 states stored).\n";
+    assert_eq!((delays.code, &delays.out[..]), (0, expected));
+    let explicit = overtake(&["check", "--engine", "explicit", BENIGN]);
+    let expected = "safe\nUnder TSO, no forbidden state is reachable: every state that could lead to one was visited \
+                    (6 stored).\n";
+    assert_eq!((explicit.code, &explicit.out[..]), (0, expected));
 }
 
 #[test]
@@ -99,14 +159,203 @@ fn quiet_prints_verdicts_alone() {
     assert_eq!((&ran.out[..], ran.code), ("unknown\n", UNKNOWN));
 }
 
+/// Without what differs from run to run: times, memory, and the machine's cores.
+fn steady(text: &str) -> String {
+    let varies = ["per state ", "workers ", "time ", "peak memory "];
+    let keep = |line: &&str| !varies.iter().any(|word| line.starts_with(word));
+    let timeless = |line: &str| match line.rsplit_once(", ") {
+        Some((rest, time)) if time.ends_with(" s") => format!("{rest}\n"),
+        _ => format!("{line}\n"),
+    };
+    text.lines().filter(keep).map(timeless).collect()
+}
+
 #[test]
 fn verbose_says_what_it_cost() {
     let ran = overtake(&["check", "-v", MP]);
-    for word in ["engine", "states", "transitions", "workers", "time", "buffers", "peak memory"] {
+    for word in ["engine", "states", "transitions", "workers", "time", "peak memory"] {
         assert!(ran.out.lines().any(|l| l.starts_with(word)), "{word} is missing: {}", ran.out);
     }
-    let sc = overtake(&["check", "-v", "--model", "sc", MP]);
-    assert!(!sc.out.contains("buffers"), "{}", sc.out);
+    let buffers = |args: &[&str]| overtake(&[&["check", "-v", MP], args].concat()).out.contains("\nbuffers ");
+    assert!(buffers(&["--engine", "explicit"]) && !buffers(&["--model", "sc"]));
+}
+
+#[test]
+fn verbose_tells_the_rounds() {
+    let ran = overtake(&["check", "-v", "--threads", "1", BENIGN]);
+    let expected = "\
+safe
+No forbidden state is reachable under SC, nor with the 2 delays that matter; with them built in, the program is \
+robust (35 states stored).
+
+engine        lazy
+states        35
+transitions   56
+
+round 1: 7 locations, 5 edges
+  SC check: 5 states
+  oracle: 2 attacks, 0 of them refuted by the text, 12 states
+  built in: worker delays store [result], 7 (line 8) past load stop, [cancelled] (line 9), 2 instructions
+  built in: canceller delays store [cancelled], 1 (line 13) past load found, [result] (line 14), 2 instructions
+
+round 2: 13 locations, 13 edges
+  SC check: 18 states
+  oracle: 8 attacks, 8 of them refuted by the text, 0 states
+";
+    assert_eq!((ran.code, &steady(&ran.out)[..]), (0, expected), "\n{}", ran.out);
+    let json = &overtake(&["check", "--json", BENIGN]).objects()[0];
+    assert_eq!((&json["engine"], &json["iterations"]), (&"lazy".into(), &2.into()));
+    let delays = json["rounds"][0]["delays"].as_array().expect("a list");
+    assert_eq!(
+        (delays.len(), &delays[0]["thread"], &delays[0]["store_line"]),
+        (2, &"worker".into(), &8.into())
+    );
+}
+
+#[test]
+fn rounds_may_be_limited() {
+    let ran = overtake(&["check", "--engine", "lazy", "--iterations", "1", SB]);
+    let expected = "unknown\nUnder TSO, the limit of 1 round was reached; 18 states were visited, none of them \
+                    forbidden.\n";
+    assert_eq!((ran.code, &ran.out[..]), (UNKNOWN, expected));
+    let ran = overtake(&["check", "-q", "--engine", "lazy", "--iterations", "2", SB]);
+    assert_eq!((ran.code, &ran.out[..]), (VIOLATED, "violated\n"));
+}
+
+#[test]
+fn additive_delays_find_violations_and_prove_little() {
+    let additive = |file| overtake(&["check", "--engine", "lazy", "--extension", "additive", file]);
+    assert_eq!((additive(SB).code, additive(MP).code), (VIOLATED, 0));
+    let ran = additive(BENIGN);
+    assert_eq!((ran.code, ran.first_line()), (UNKNOWN, "unknown"));
+    assert!(ran.out.contains("only exact extension can prove safety"), "{}", ran.out);
+}
+
+#[test]
+fn the_lazy_engine_says_what_it_cannot_see() {
+    let inside = "programs/blocks/inside.tso";
+    let lazy = overtake(&["check", "--engine", "lazy", inside]);
+    let expected = "unknown\nUnder TSO, the property may hold inside a `lock` block, where other threads' buffers are \
+                    frozen; the lazy engine cannot see that, the explicit one can; 0 states were visited, none of \
+                    them forbidden.\n";
+    assert_eq!((lazy.code, &lazy.out[..]), (UNKNOWN, expected));
+    let auto = &overtake(&["check", "--json", inside]).objects()[0];
+    assert_eq!((&auto["verdict"], &auto["engine"]), (&"violated".into(), &"explicit".into()));
+}
+
+#[test]
+fn a_witness_is_told_with_its_circle_and_its_run() {
+    let expected = "\
+not-robust
+Thread p0 delays `store [x], 1` (line 7) past `load r, [y]` (line 8).
+
+No SC run can look like this. Each of these steps would have to come before the next, in a circle:
+
+  row  1  p0  store [x], 1  comes before row 2 in its thread
+  row  2  p0  load r, [y]   reads y as it was before row 4 writes it
+  row  4  p1  flush y       is where the store of row 3 reaches memory
+  row  3  p1  store [y], 1  comes before row 5 in its thread
+  row  5  p1  load r, [x]   reads x as it was before row 6 writes it
+  row  6  p0  flush x       is where the store of row 1 reaches memory: the circle is closed
+
+The run, with the steps of the circle marked:
+
+        p0            p1            line                                 buffer
+  *  1  store [x], 1                   7  x = 1 waits in the buffer      x=1
+  *  2  load r, [y]                    8  r = 0, from memory
+  *  3                store [y], 1    12  y = 1 waits in the buffer      y=1
+  *  4                flush y         12  y: 0 -> 1                      empty
+  *  5                load r, [x]     13  r = 0, from memory
+  *  6  flush x                        7  x: 0 -> 1, the store in row 1  empty
+";
+    let ran = overtake(&["robust", SB]);
+    assert_eq!((ran.code, &ran.out[..], &ran.err[..]), (VIOLATED, expected, ""), "\n{}", ran.out);
+    let costs = "\nattacks       2 pairs of a store and a load\n  \
+                 fenced      0, or without a way from the store to the load\n  \
+                 private     0, where no other thread takes part\n  \
+                 acyclic     0, without a chain of conflicts back to the store\n  searched    2\n\
+                 states        10\ntransitions   9\n";
+    let verbose = overtake(&["robust", "-v", "--threads", "1", SB]);
+    assert_eq!(steady(&verbose.out), format!("{expected}{costs}"), "\n{}", verbose.out);
+}
+
+#[test]
+fn a_robust_program_is_said_to_be_one() {
+    let expected = "robust\nSC and TSO have the same behaviours: the program's text leaves no store that a load could \
+                    overtake with effect.\n";
+    let ran = overtake(&["robust", "programs/litmus/sb-fences.tso"]);
+    assert_eq!((ran.code, &ran.out[..], &ran.err[..]), (0, expected, ""));
+    let searched = overtake(&["robust", "--no-static", "programs/litmus/n5.tso"]);
+    let expected = "robust\nSC and TSO have the same behaviours: no store that a load overtakes leads to a cycle of \
+                    happens-before.\n";
+    assert_eq!((searched.code, &searched.out[..]), (0, expected));
+    let verbose = overtake(&["robust", "-v", "programs/litmus/sb-fences.tso"]);
+    assert!(
+        verbose.out.contains("\nattacks       2 pairs of a store and a load\n  fenced      2,"),
+        "{}",
+        verbose.out
+    );
+}
+
+#[test]
+fn robustness_may_stay_unknown() {
+    for (option, value, name, says) in [
+        ("--timeout", "0ms", "time", "The time limit of 0 s was reached; "),
+        ("--states", "1", "states", "The limit of 1 state was reached; "),
+    ] {
+        let ran = overtake(&["robust", option, value, SB]);
+        let lines: Vec<&str> = ran.out.lines().collect();
+        assert_eq!((ran.code, lines[0], lines.len()), (UNKNOWN, "unknown", 2), "{}", ran.out);
+        assert!(lines[1].starts_with(says) && lines[1].ends_with("no witness was found."), "{}", ran.out);
+        let json = &overtake(&["robust", "--json", option, value, SB]).objects()[0];
+        assert_eq!((&json["verdict"], &json["limit"]), (&"unknown".into(), &name.into()));
+    }
+}
+
+#[test]
+fn the_worst_robustness_of_several_files_decides() {
+    let ran = overtake(&["robust", "-q", MP, SB, MP]);
+    assert_eq!(ran.out, format!("{MP}: robust\n{SB}: not-robust\n{MP}: robust\n"));
+    assert_eq!(ran.code, VIOLATED);
+    let ran = overtake(&["robust", "-q", "--timeout", "0ms", MP, SB]);
+    assert_eq!((ran.code, &ran.out[..]), (UNKNOWN, &format!("{MP}: robust\n{SB}: unknown\n")[..]));
+    let ran = overtake(&["robust", "-q", "missing.tso", SB]);
+    assert_eq!((ran.code, &ran.out[..]), (BAD_INPUT, &format!("{SB}: not-robust\n")[..]));
+}
+
+#[test]
+fn robustness_as_json_has_its_witness() {
+    let ran = overtake(&["robust", "--json", SB, MP]);
+    let objects = ran.objects();
+    assert_eq!((ran.code, objects.len()), (VIOLATED, 2));
+    for object in &objects {
+        for field in [
+            "tool", "version", "file", "command", "model", "verdict", "states", "time_ms", "peak_kb",
+            "reason",
+        ] {
+            assert!(!object[field].is_null(), "{field} is missing: {object}");
+        }
+        for field in ["total", "fenced", "private", "acyclic", "searched"] {
+            assert!(object["attacks"][field].is_u64(), "{field} is missing: {object}");
+        }
+        assert_eq!(object["command"], "robust");
+    }
+    let (sb, mp) = (&objects[0], &objects[1]);
+    assert_eq!((&sb["verdict"], &mp["verdict"]), (&"not-robust".into(), &"robust".into()));
+    assert!(mp.get("witness").is_none());
+    let witness = &sb["witness"];
+    assert_eq!((&witness["thread"], &witness["store"]["line"]), (&"p0".into(), &7.into()));
+    assert_eq!((&witness["load"]["line"], &witness["load"]["value"]), (&8.into(), &0.into()));
+    let list = |field: &str| witness[field].as_array().expect("a list").clone();
+    let (path, trace, cycle) = (list("path"), list("trace"), list("cycle"));
+    assert_eq!((&path[0], &path[path.len() - 1]), (&witness["store"], &witness["load"]));
+    assert_eq!((trace.len(), cycle.len()), (6, 6));
+    for step in &cycle {
+        let event = step["event"].as_u64().expect("a number") as usize;
+        assert!(event < trace.len(), "{step}");
+        let relation = step["relation"].as_str().expect("a word");
+        assert!(["po", "same", "rf", "co", "fr"].contains(&relation), "{step}");
+    }
 }
 
 #[test]
@@ -185,6 +434,15 @@ fn wrong_usage_ends_with_two() {
         &["check", "--threads", "0", SB],
         &["check", "--buffer", "-1", SB],
         &["check", "--buffer", "2", "--model", "sc", SB],
+        &["check", "--engine", "lazy", "--model", "sc", SB],
+        &["check", "--engine", "lazy", "--buffer", "2", SB],
+        &["check", "--engine", "eager", SB],
+        &["check", "--extension", "vague", SB],
+        &["check", "--iterations", "-1", SB],
+        &["robust"],
+        &["robust", "--model", "sc", SB],
+        &["robust", "-q", "-v", SB],
+        &["show", "--extend", "one", SB],
         &["check", "-q", "-v", SB],
         &["check", "-D", "N", SB],
         &["check", "-DN=1e9", SB],
@@ -333,6 +591,72 @@ fn show_lists_a_program() {
     let dot = overtake(&["show", "--dot", SB]);
     assert_eq!((dot.code, dot.first_line().starts_with("digraph")), (0, true), "{}", dot.out);
     assert_eq!(dot.out.matches('{').count(), dot.out.matches('}').count());
+}
+
+#[test]
+fn an_extended_program_is_a_program() {
+    let expected = "\
+shared x, y
+
+thread p0
+    choose L1, L2
+L1:
+    store [x], 1
+    goto L4
+L2:
+    nop
+    goto L5
+L3:
+    load r, [y]
+    halt
+L4:
+    fence
+    goto L3
+L5:
+    load r, [y]
+    store [x], 1
+end
+
+thread p1
+    choose L1, L2
+L1:
+    store [y], 1
+    goto L4
+L2:
+    nop
+    goto L5
+L3:
+    load r, [x]
+    halt
+L4:
+    fence
+    goto L3
+L5:
+    load r, [x]
+    store [y], 1
+end
+
+never p0.r == 0 && p1.r == 0
+";
+    let ran = overtake(&["show", "--extend", "1", SB]);
+    assert_eq!((ran.code, &ran.out[..], &ran.err[..]), (0, expected, ""), "\n{}", ran.out);
+    // What TSO does to the program, SC does to the extended one.
+    let read_back = check(&ran.out, &["-q", "--model", "sc"]);
+    assert_eq!((read_back.code, &read_back.out[..]), (VIOLATED, "violated\n"), "{}", read_back.err);
+    let robust = fed(&["robust", "-", "--from", "tso", "-q"], ran.out.as_bytes());
+    assert_eq!((robust.code, &robust.out[..]), (0, "robust\n"));
+    // There is no second round.
+    assert_eq!(overtake(&["show", "--extend", "2", SB]).out, expected);
+}
+
+#[test]
+fn an_extended_program_can_be_drawn() {
+    let (plain, extended) =
+        (overtake(&["show", "--dot", SB]), overtake(&["show", "--extend", "1", "--dot", SB]));
+    assert_eq!((extended.code, extended.first_line()), (0, "digraph program {"));
+    let arrows = |dot: &Ran| dot.out.matches(" -> ").count();
+    assert_eq!((arrows(&plain), arrows(&extended)), (6, 14), "{}", extended.out);
+    assert!(extended.out.contains("t0_3 -> t0_1 [label=\"fence\"];"), "{}", extended.out);
 }
 
 #[test]

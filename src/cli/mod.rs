@@ -179,7 +179,7 @@ struct Without {
     /// Stores cells that nobody really reads
     #[arg(long)]
     no_mute: bool,
-    /// Searches for attacks that the program's text refutes
+    /// Searches for delays that the program's text refutes, unless by a fence
     #[arg(long)]
     no_static: bool,
 }

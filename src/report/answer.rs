@@ -139,3 +139,33 @@ fn round(program: &Program, number: usize, r: &Round) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::text::tests::{sb, sb_trace};
+    use crate::verdict::Stats;
+
+    fn head(model: Model, trace: Trace) -> String {
+        let answer = Answer::Violated(trace.clone());
+        let outcome = Outcome { answer, model, engine: "lazy", stats: Stats::default(), warnings: vec![] };
+        headline(&sb(), &outcome, &trace)
+    }
+
+    #[test]
+    fn delays_stand_below_the_sentence() {
+        let trace = Trace { safe_under_sc: true, ..sb_trace() };
+        let expected = "A run of 6 events under TSO; no run under SC does this:\n  \
+                        p0 delays `store [x], 1` past `load r, [y]`\n  \
+                        p1 delays `store [y], 1` past `load r, [x]`\n";
+        assert_eq!(head(Model::Tso, trace), expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_said() {
+        assert_eq!(head(Model::Tso, sb_trace()), "A run of 6 events under TSO:\n");
+        let sc = Trace { model: Model::Sc, ..sb_trace() };
+        assert_eq!(head(Model::Tso, sc.clone()), "A run of 6 events under SC, and so under TSO:\n");
+        assert_eq!(head(Model::Sc, sc), "A run of 6 events under SC:\n");
+    }
+}

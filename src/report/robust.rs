@@ -145,3 +145,124 @@ fn attacks(a: &AttackCount) -> String {
         a.total, a.fenced, a.private, a.acyclic, a.left
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{self, Options};
+    use crate::front::tso;
+    use crate::report::text::Style;
+    use crate::report::text::tests::{sb, sb_trace};
+    use crate::verdict::Limits;
+
+    const STYLE: Style = Style { width: 100, color: false };
+
+    /// The witness that is found, up to the run.
+    #[track_caller]
+    fn check(source: &str, expected: &str) {
+        let program = tso::read(source, &[]).expect("the test's source is readable").program;
+        let options = Options { workers: 1, ..Options::default() };
+        let robustness = engine::robust(&program, &options, &Limits::default()).expect("no bug of ours");
+        let text = explanation(&program, &robustness, STYLE);
+        let told = text.split("\nThe run").next().unwrap_or_default();
+        assert_eq!(told, expected.trim_start_matches('\n'), "\n{text}");
+    }
+
+    #[test]
+    fn a_story_begins_and_ends_with_the_delayed_store() {
+        let (program, trace) = (sb(), sb_trace());
+        use Relation::*;
+        // As the graph may give it: from anywhere.
+        let cycle =
+            vec![(5, Same), (1, ProgramOrder), (3, FromRead), (4, Same), (0, ProgramOrder), (2, FromRead)];
+        let witness = Witness { events: trace.events, store: 0, load: 2, cycle };
+        let expected = "\
+Thread p0 delays `store [x], 1` (line 3) past `load r, [y]` (line 4).
+
+No SC run can look like this. Each of these steps would have to come before the next, in a circle:
+
+  row  1  p0  store [x], 1  comes before row 3 in its thread
+  row  3  p0  load r, [y]   reads y as it was before row 6 writes it
+  row  6  p1  flush y       is where the store of row 2 reaches memory
+  row  2  p1  store [y], 1  comes before row 4 in its thread
+  row  4  p1  load r, [x]   reads x as it was before row 5 writes it
+  row  5  p0  flush x       is where the store of row 1 reaches memory: the circle is closed
+
+The run, with the steps of the circle marked:
+
+        p0            p1            line                                 buffer
+  *  1  store [x], 1                   3  x = 1 waits in the buffer      x=1
+  *  2                store [y], 1     7  y = 1 waits in the buffer      y=1
+  *  3  load r, [y]                    4  r = 0, from memory
+  *  4                load r, [x]      8  r = 0, from memory
+  *  5  flush x                        3  x: 0 -> 1, the store in row 1  empty
+  *  6                flush y          7  y: 0 -> 1, the store in row 2  empty
+";
+        let text = story(&program, &witness, STYLE);
+        assert_eq!(text, expected, "\n{text}");
+    }
+
+    #[test]
+    fn steps_on_the_way_are_counted_and_not_repeated() {
+        let source = "shared x, y\nthread p\n repeat k in 0..9 {\n store [x], 1\n }\n load r, [y]\nend\n\
+                      thread q\n store [y], 1\n fence\n load r, [x]\nend\n";
+        check(
+            source,
+            "
+Thread p delays `store [x], 1` (line 4) past `load r, [y]` (line 6).
+On the way: `store [x], 1` (line 4) (8 times).
+
+No SC run can look like this. Each of these steps would have to come before the next, in a circle:
+
+  row   1  p  store [x], 1  comes before row 10 in its thread
+  row  10  p  load r, [y]   reads y as it was before row 12 writes it
+  row  12  q  flush y       is where the store of row 11 reaches memory
+  row  11  q  store [y], 1  comes before row 14 in its thread
+  row  14  q  load r, [x]   reads x as it was before row 15 writes it
+  row  15  p  flush x       is where the store of row 1 reaches memory: the circle is closed
+",
+        );
+    }
+
+    #[test]
+    fn a_block_is_one_step() {
+        let source = "shared x, y; thread t1; lock; load r, [x]; store [y], 1; unlock; end; \
+                      thread t2; store [x], 2; load s, [y]; end";
+        check(
+            source,
+            "
+Thread t2 delays `store [x], 2` (line 1) past `load s, [y]` (line 1).
+
+No SC run can look like this. Each of these steps would have to come before the next, in a circle:
+
+  row  1  t2  store [x], 2  comes before row 2 in its thread
+  row  2  t2  load s, [y]   reads y as it was before row 6 writes it
+  row  6  t1  flush y       is in one block with row 4, and so one step
+  row  4  t1  load r, [x]   reads x as it was before row 8 writes it
+  row  8  t2  flush x       is where the store of row 1 reaches memory: the circle is closed
+",
+        );
+    }
+
+    #[test]
+    fn who_reads_and_who_writes_last_is_said() {
+        let source = "shared x, y; thread p; store [x], 1; load r, [y]; end; thread q; store [y], 1; end; \
+                      thread s; load r, [y]; store [x], 2; end";
+        check(
+            source,
+            "
+Thread p delays `store [x], 1` (line 1) past `load r, [y]` (line 1).
+
+No SC run can look like this. Each of these steps would have to come before the next, in a circle:
+
+  row  1  p  store [x], 1  comes before row 2 in its thread
+  row  2  p  load r, [y]   reads y as it was before row 4 writes it
+  row  4  q  flush y       writes y, which row 5 reads
+  row  5  s  load r, [y]   comes before row 6 in its thread
+  row  6  s  store [x], 2  reaches memory in row 7
+  row  7  s  flush x       writes x before row 8 does
+  row  8  p  flush x       is where the store of row 1 reaches memory: the circle is closed
+",
+        );
+    }
+}
