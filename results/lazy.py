@@ -124,7 +124,8 @@ def beside_given(rows):
 def shares(rows):
     text = "\n## The oracle's share\n\nEvery bundled program that is robust and safe: one SC check, one question to the"
     text += " oracle. Times in milliseconds, the median\nof each; share is the oracle's part of the whole check without"
-    text += " reading the program.\n\n"
+    text += " reading the program.\nPrograms that are robust and violated under SC are left out: the oracle is not asked"
+    text += " about them.\n\n"
     lines, whole, oracle, attacks, searched = [], 0, 0, 0, 0
     for key, own in groups(rows, "robust"):
         of = lambda column: median(own, column)

@@ -90,6 +90,9 @@ def machine(load_before, *tools):
         f"- load averages (1, 5, 15 minutes): {load_before} before, {load()} after, which counts the runs themselves",
         "- tools: " + "; ".join(first_line(*t) for t in ((OVERTAKE, "--version"), *tools)),
     ]
+    changed = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith("CARGO_PROFILE_RELEASE_")]
+    if changed:
+        lines.append(f"- not the usual build: {', '.join(changed)}")
     return "\n".join(lines) + "\n"
 
 

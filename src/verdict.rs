@@ -170,9 +170,13 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The stores that a load of their own thread overtook, each with the last such load.
+    /// The stores that a load of their own thread overtook, each with the last such load. A run under SC has none, and
+    /// no flushes to tell by.
     pub fn delays(&self) -> Vec<(usize, usize)> {
-        delays(&self.events)
+        match self.model {
+            Model::Sc => vec![],
+            Model::Tso => delays(&self.events),
+        }
     }
 }
 
