@@ -109,7 +109,7 @@ struct SearchArgs {
     /// Gives up before using more memory than this, for example 4GiB; by default most of the machine's
     #[arg(long, value_name = "SIZE", value_parser = limits::size)]
     memory: Option<u64>,
-    /// Gives up after this many stored states
+    /// Gives up when one search has stored this many states
     #[arg(long, value_name = "N")]
     states: Option<u64>,
     /// Prints one JSON object per file
