@@ -77,7 +77,6 @@ const UNDECIDED_BY_LAZY: &[&str] = &[
     "blocks/inside.tso",
     // Violated, with more states than that.
     "peterson/filter.tso",
-    "szymanski/szymanski.tso N=3",
     // Safe and not robust, and the loops always have one more delay to offer.
     "burns/burns-lean.tso",
     "dekker/dekker-loop-lean.tso",

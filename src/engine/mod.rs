@@ -104,7 +104,10 @@ fn auto(program: &Program, goal: &Goal, options: &Options, limits: &Limits) -> R
     let mut patience = PATIENCE;
     loop {
         match lazy.round()? {
-            Some(Answer::Unknown(Limit::ProgramSize(_))) => patience = 0,
+            // What was too much for the one may do for the other.
+            Some(Answer::Unknown(Limit::ProgramSize(_) | Limit::StateSize(_) | Limit::States(_))) => {
+                patience = 0
+            }
             Some(answer) => return Ok(lazy.outcome(answer)),
             None if lazy.states() < patience => continue,
             None => {}
