@@ -12,6 +12,10 @@ use super::interval::Intervals;
 use super::live::{Live, Watched};
 use super::{Addr, Edge, EdgeId, Instr, Program, ThreadId, Value};
 
+/// A program may hand a value from cell to cell and show it in the end. If so many rounds do not settle who does, no
+/// cell is taken for mute.
+const ROUNDS: usize = 20;
+
 #[derive(Clone, Debug)]
 pub struct Mute {
     cells: Vec<bool>,
@@ -37,7 +41,7 @@ impl Mute {
         for (t, _, edge) in edges(program).filter(|(_, _, e)| matches!(e.instr, Instr::Rmw { .. })) {
             speak(&mut cells, touched(program, intervals, t, edge));
         }
-        loop {
+        for _ in 0..ROUNDS {
             let mute = Mute { edges: silent(program, intervals, &cells), cells };
             let live = Live::of(program, watched, |t, e| mute.is_mute(t, e));
             let mut left = mute.cells.clone();
@@ -53,6 +57,7 @@ impl Mute {
             }
             cells = left;
         }
+        (Mute::nothing(program), Live::of(program, watched, |_, _| false))
     }
 
     pub fn is_mute(&self, t: ThreadId, edge: EdgeId) -> bool {

@@ -27,6 +27,10 @@ const SMALL: u64 = 4096;
 /// What the process uses apart from states and frontier.
 const BASE_BYTES: u64 = 6 << 20;
 
+/// This part of the memory is left for what is only guessed: queues that have grown and not yet let go of their old
+/// room, and whatever the allocator keeps.
+const SLACK: u64 = 16;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     BreadthFirst,
@@ -317,7 +321,7 @@ impl<M: Machine> Run<'_, M> {
 
     fn memory_exceeded(&self, seen: u64) -> bool {
         let most = match self.limits.memory {
-            Some(most) if seen + self.frontier_bytes() + BASE_BYTES > most => most,
+            Some(most) if seen + self.frontier_bytes() + BASE_BYTES > most - most / SLACK => most,
             _ => return false,
         };
         self.end(|ended| ended.limit = Some(Limit::Memory(most)));
