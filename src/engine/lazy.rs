@@ -40,6 +40,8 @@ pub struct Lazy<'a> {
     delays: usize,
     /// The paths that are built in and still there beside their emulation.
     known: KnownPaths,
+    /// Most states of the first SC check.
+    most: Option<u64>,
 }
 
 pub fn check(
@@ -101,7 +103,18 @@ impl<'a> Lazy<'a> {
             stats: Stats { workers: options.workers, ..Stats::default() },
             delays: 0,
             known: KnownPaths::default(),
+            most: None,
         }
+    }
+
+    /// Lets the first SC check end after so many states, if any; the next round then tries again.
+    pub fn limit_first(&mut self, most: Option<u64>) {
+        self.most = most;
+    }
+
+    /// Has the SC check of the first round ended without a violation, so that delays were built in?
+    pub fn has_delays(&self) -> bool {
+        self.delays > 0
     }
 
     /// States stored so far.
@@ -187,7 +200,7 @@ impl<'a> Lazy<'a> {
         let words = machine.words();
         let full = Search::new(order, workers);
         let mut found = match first {
-            true => explore(&machine, self.limits, full),
+            true => explore(&machine, self.limits, Search { most: self.most, ..full }),
             false => explore(&machine, self.limits, Search { most: Some(BRIEF), ..full }),
         };
         self.count(&found, words, round);

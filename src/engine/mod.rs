@@ -70,6 +70,9 @@ pub enum Engine {
 /// States that the lazy engine may store before the explicit one has its turn.
 const PATIENCE: u64 = 100_000;
 
+/// States that the first SC check may store before that: where values grow for ever, it has no end.
+const FIRST: u64 = 400_000;
+
 /// A bug of ours. The sentence is for the report that we ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
@@ -101,23 +104,22 @@ fn auto(program: &Program, goal: &Goal, options: &Options, limits: &Limits) -> R
         return explicit(None);
     }
     let mut lazy = Lazy::new(program, goal, options, limits);
+    lazy.limit_first(Some(FIRST));
     let mut patience = PATIENCE;
     loop {
-        match lazy.round()? {
+        let most = match lazy.round()? {
+            Some(Answer::Unknown(Limit::States(FIRST))) if limits.states != Some(FIRST) => Some(FIRST),
             // What was too much for the one may do for the other.
-            Some(Answer::Unknown(Limit::ProgramSize(_) | Limit::StateSize(_) | Limit::States(_))) => {
-                patience = 0
-            }
+            Some(Answer::Unknown(Limit::ProgramSize(_) | Limit::StateSize(_) | Limit::States(_))) => None,
             Some(answer) => return Ok(lazy.outcome(answer)),
             None if lazy.states() < patience => continue,
-            None => {}
-        }
-        let most = (patience > 0).then(|| lazy.states());
+            None => Some(lazy.states()),
+        };
         let mut outcome = explicit(most)?;
         match &mut outcome.answer {
-            // The SC check of the first round has ended.
-            Answer::Violated(trace) => trace.safe_under_sc = true,
+            Answer::Violated(trace) => trace.safe_under_sc = lazy.has_delays(),
             Answer::Unknown(Limit::States(n)) if Some(*n) == most && limits.states != most => {
+                lazy.limit_first(None);
                 patience = 4 * lazy.states();
                 continue;
             }
