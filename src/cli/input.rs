@@ -17,6 +17,8 @@ pub enum Format {
     Tso,
     /// The program model itself (.ron)
     Ron,
+    /// Trencher (.txt)
+    Trencher,
 }
 
 /// The program, with its warnings shown. `None` after its errors have been shown.
@@ -52,12 +54,14 @@ fn load(path: &Path, args: &InputArgs) -> Result<(String, Parsed), String> {
         Ok(source) => source,
         Err(e) => return Ok(not_text(e)),
     };
+    if format != Format::Tso && !args.define.is_empty() {
+        let why = "only programs in the native language have parameters to define with -D";
+        return Err(format!("{}: {why}", path.display()));
+    }
     let input = match format {
         Format::Tso => front::tso::read(&source, &args.define),
-        Format::Ron if !args.define.is_empty() => {
-            return Err(format!("{}: a .ron program has no parameters to define with -D", path.display()));
-        }
         Format::Ron => front::ron::read(&source),
+        Format::Trencher => front::trencher::read(&source),
     };
     Ok((source, input))
 }
@@ -67,9 +71,10 @@ fn format_of(path: &Path) -> Result<Format, String> {
     match extension {
         Some("tso") => Ok(Format::Tso),
         Some("ron") => Ok(Format::Ron),
+        Some("txt") => Ok(Format::Trencher),
         _ if path == Path::new("-") => Err("standard input needs --from to say what it is".to_string()),
         _ => Err(format!(
-            "{}: the name does not say what format this is; known are .tso and .ron, or use --from",
+            "{}: the name does not say what format this is; known are .tso, .ron and .txt, or use --from",
             path.display()
         )),
     }
