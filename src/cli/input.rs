@@ -19,6 +19,8 @@ pub enum Format {
     Ron,
     /// Trencher (.txt)
     Trencher,
+    /// Memorax (.rmm)
+    Rmm,
 }
 
 /// The program, with its warnings shown. `None` after its errors have been shown.
@@ -62,6 +64,7 @@ fn load(path: &Path, args: &InputArgs) -> Result<(String, Parsed), String> {
         Format::Tso => front::tso::read(&source, &args.define),
         Format::Ron => front::ron::read(&source),
         Format::Trencher => front::trencher::read(&source),
+        Format::Rmm => front::rmm::read(&source),
     };
     Ok((source, input))
 }
@@ -72,9 +75,10 @@ fn format_of(path: &Path) -> Result<Format, String> {
         Some("tso") => Ok(Format::Tso),
         Some("ron") => Ok(Format::Ron),
         Some("txt") => Ok(Format::Trencher),
+        Some("rmm") => Ok(Format::Rmm),
         _ if path == Path::new("-") => Err("standard input needs --from to say what it is".to_string()),
         _ => Err(format!(
-            "{}: the name does not say what format this is; known are .tso, .ron and .txt, or use --from",
+            "{}: the name does not say what format this is; known are .tso, .ron, .txt and .rmm, or use --from",
             path.display()
         )),
     }

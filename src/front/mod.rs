@@ -6,6 +6,7 @@
 mod fold;
 mod problems;
 pub mod promela;
+pub mod rmm;
 pub mod ron;
 pub mod trencher;
 pub mod tso;

@@ -2,7 +2,7 @@
 //!
 //! Lines mean nothing, and names are whatever stands between blanks, so a forgotten operand would take the next
 //! item's first word for a name. Hence the one liberty: such a word at the beginning of a line is never an operand.
-//! A mistake is reported once, and reading goes on at the next word that begins an item. Comments may stand
+//! A mistake is reported once, and reading goes on at the next word that may begin an item. Comments may stand
 //! everywhere, which the format itself allows between threads only.
 
 use crate::front::problems::{Problem, Problems, Reported, Span};
@@ -444,8 +444,9 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
+    /// To a word that begins an item, be it misspelt: then it mostly stands at the beginning of a line.
     fn skip_to_item(&mut self) {
-        let begins = |w: &Word| ITEMS.contains(&w.text) || w.text == "thread";
+        let begins = |w: &Word| w.first_on_line || ITEMS.contains(&w.text) || w.text == "thread";
         while self.words.get(self.next).is_some_and(|w| !begins(w)) {
             self.next += 1;
         }

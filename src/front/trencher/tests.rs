@@ -112,7 +112,7 @@ fn addresses_without_a_bound_are_refused() {
     wrong(
         "thread p initial a\n transition a a local i + i 1\n transition a a write 1 + i 2\nend",
         &[
-            "3:27: this address can lie too far away (memory has a fixed size here, of at most 65536 cells for computed addresses)",
+            "3:25: this address can lie too far away (memory has a fixed size here, of at most 65536 cells for computed addresses)",
         ],
     );
 }
