@@ -35,7 +35,8 @@ pub fn threads<'s>(
         for_each_label(&process.body, &mut |label| {
             if let Some(first) = seen.insert(label.text, label.span) {
                 let line = problems.line(first);
-                let problem = Problem::error(format!("label `{}` stands twice in its process", shorten(label.text)));
+                let problem =
+                    Problem::error(format!("label `{}` stands twice in its process", shorten(label.text)));
                 problems.report(problem.at(label.span).label(format!("first on line {line}")));
             }
         });
@@ -272,7 +273,8 @@ impl<'s, 'f, 'p> Builder<'s, 'f, 'p> {
         let pending = self.may_be_pending(initial);
         for (loc, span) in std::mem::take(&mut self.reading_blocks) {
             if pending[loc.0 as usize] == Some(true) {
-                let problem = Problem::error("this block reads several locations at once, and writes none").at(span);
+                let problem =
+                    Problem::error("this block reads several locations at once, and writes none").at(span);
                 let label = "a store of the process may still be on its way here";
                 let help = "such a block is no fence, and that cannot be expressed; put a `fence` before it if it may be one";
                 self.problems.report(problem.label(label).help(help));

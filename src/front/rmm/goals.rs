@@ -19,7 +19,8 @@ pub fn properties<'s>(
             // What could not be read may have been a process.
             if !problems.has_errors() {
                 let (entries, count) = (goal.entries.len(), processes.len());
-                let problem = Problem::error(format!("a goal for {entries} processes, and there are {count}"));
+                let problem =
+                    Problem::error(format!("a goal for {entries} processes, and there are {count}"));
                 let help = "a goal has one label, or `*`, for each process; `;` stands between goals";
                 problems.report(problem.at(goal.span).help(help));
             }

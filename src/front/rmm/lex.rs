@@ -1,6 +1,7 @@
 //! Which words does the text consist of? Tokens with their places; white space and comments are gone.
 //!
-//! What is no token becomes `Garbage`, reported here so that the parser can step over it in silence.
+//! What is no token becomes `Garbage`, reported here so that the parser can step over it in silence. Comments of other
+//! languages are reported too, and taken for comments.
 
 use crate::front::problems::{Problem, Problems, Span};
 
@@ -37,9 +38,40 @@ impl Token<'_> {
 
 /// Words that cannot be names.
 pub const RESERVED: [&str; 34] = [
-    "if", "then", "else", "while", "do", "read", "write", "syncwr", "syncrd", "fence", "ssfence", "llfence",
-    "locked", "slocked", "cas", "goto", "true", "false", "my", "me", "other", "process", "not", "nop", "text",
-    "data", "either", "or", "forbidden", "assume", "predicates", "registers", "macro", "endmacro",
+    "if",
+    "then",
+    "else",
+    "while",
+    "do",
+    "read",
+    "write",
+    "syncwr",
+    "syncrd",
+    "fence",
+    "ssfence",
+    "llfence",
+    "locked",
+    "slocked",
+    "cas",
+    "goto",
+    "true",
+    "false",
+    "my",
+    "me",
+    "other",
+    "process",
+    "not",
+    "nop",
+    "text",
+    "data",
+    "either",
+    "or",
+    "forbidden",
+    "assume",
+    "predicates",
+    "registers",
+    "macro",
+    "endmacro",
 ];
 
 /// Longer ones first.
@@ -60,11 +92,14 @@ pub fn tokens<'s>(source: &'s str, problems: &mut Problems) -> Vec<Token<'s>> {
             at += comment(rest, at, problems);
         } else {
             let (kind, length) = token(rest);
-            let token = Token { kind, text: &rest[..length], span: Span { start: at, end: at + length }, call: None };
+            let token =
+                Token { kind, text: &rest[..length], span: Span { start: at, end: at + length }, call: None };
             if kind == Kind::Garbage {
                 report(&token, problems);
             }
-            tokens.push(token);
+            if !is_foreign_comment(rest) {
+                tokens.push(token);
+            }
             at += length;
         }
     }
@@ -89,7 +124,9 @@ fn token(rest: &str) -> (Kind, usize) {
     let word = |text: &str| text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
     match rest.as_bytes()[0] {
         b'$' if word(&rest[1..]) > 0 => (Kind::Register, 1 + word(&rest[1..])),
-        b'0'..=b'9' if rest.bytes().take(word(rest)).all(|b| b.is_ascii_digit()) => (Kind::Number, word(rest)),
+        b'0'..=b'9' if rest.bytes().take(word(rest)).all(|b| b.is_ascii_digit()) => {
+            (Kind::Number, word(rest))
+        }
         b'0'..=b'9' => (Kind::Garbage, word(rest)),
         b if b.is_ascii_alphabetic() || b == b'_' => (Kind::Word, word(rest)),
         _ => match SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
@@ -99,9 +136,13 @@ fn token(rest: &str) -> (Kind, usize) {
     }
 }
 
+fn is_foreign_comment(rest: &str) -> bool {
+    rest.starts_with("//") || rest.starts_with('#')
+}
+
 /// A comment of another language takes its line with it; otherwise one letter is enough.
 fn garbage(rest: &str) -> usize {
-    if rest.starts_with("//") || rest.starts_with('#') {
+    if is_foreign_comment(rest) {
         return rest.find(['\n', '\r']).unwrap_or(rest.len());
     }
     rest.chars().next().map_or(0, char::len_utf8)
@@ -110,7 +151,7 @@ fn garbage(rest: &str) -> usize {
 fn report(token: &Token, problems: &mut Problems) {
     let (first, text) = (token.text.chars().next().unwrap_or(' '), token.text);
     let problem = match first {
-        '/' | '#' if text.len() > 1 => {
+        _ if is_foreign_comment(text) => {
             Problem::error("comments have another form here").help("a comment is written `/* … */`")
         }
         '$' => Problem::error("a register needs a name").help("as in `$r0`"),
@@ -118,6 +159,6 @@ fn report(token: &Token, problems: &mut Problems) {
         c => Problem::error(format!("`{}` means nothing here", c.escape_debug())),
     };
     let start = token.span.start;
-    let shown = if text.starts_with('#') || text.starts_with("//") { 2.min(text.len()) } else { text.len() };
+    let shown = if is_foreign_comment(text) { text.len().min(2) } else { text.len() };
     problems.report(problem.at(Span { start, end: start + shown }));
 }

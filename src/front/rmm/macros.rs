@@ -35,14 +35,8 @@ type Expanded<T> = Result<T, Reported>;
 
 /// The text without macros; an error only if there is no sense in going on.
 pub fn expand<'s>(tokens: Vec<Token<'s>>, problems: &mut Problems) -> Expanded<Vec<Token<'s>>> {
-    let mut expander = Expander {
-        macros: HashMap::new(),
-        active: Vec::new(),
-        call: None,
-        written: 0,
-        depth: 0,
-        problems,
-    };
+    let mut expander =
+        Expander { macros: HashMap::new(), active: Vec::new(), call: None, written: 0, depth: 0, problems };
     expander.text(&tokens)
 }
 
@@ -110,7 +104,8 @@ impl<'s> Expander<'s, '_> {
             return Err(self.problems.report(problem));
         }
         if self.depth == MAX_NESTING {
-            let problem = Problem::error("these calls are nested too deeply").at(self.call.unwrap_or(name.span));
+            let problem =
+                Problem::error("these calls are nested too deeply").at(self.call.unwrap_or(name.span));
             return Err(self.problems.report(problem));
         }
         self.depth += 1;
@@ -136,10 +131,15 @@ impl<'s> Expander<'s, '_> {
     }
 
     /// The arguments of the call that begins here. `None` if it is none, which has been reported.
-    fn arguments<'t>(&mut self, tokens: &'t [Token<'s>], found: &Macro<'s>) -> Expanded<Option<Vec<&'t [Token<'s>]>>> {
+    fn arguments<'t>(
+        &mut self,
+        tokens: &'t [Token<'s>],
+        found: &Macro<'s>,
+    ) -> Expanded<Option<Vec<&'t [Token<'s>]>>> {
         let (name, expected) = (tokens[0], found.parameters.len());
         if !tokens.get(1).is_some_and(|t| t.is("(")) {
-            let problem = Problem::error(format!("macro `{}` is called without parentheses", name.text)).at(name.span);
+            let problem =
+                Problem::error(format!("macro `{}` is called without parentheses", name.text)).at(name.span);
             let help = format!("it was defined on line {}; write `{}(…)`", found.line, name.text);
             self.problems.report(problem.help(help));
             return Ok(None);

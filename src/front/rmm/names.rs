@@ -81,7 +81,12 @@ impl<'s, 'f> Names<'s, 'f> {
     }
 
     /// The cell that a place other than a pointer means to a process.
-    pub fn resolve(&self, place: &Place<'s>, speaker: usize, problems: &mut Problems) -> Result<usize, Reported> {
+    pub fn resolve(
+        &self,
+        place: &Place<'s>,
+        speaker: usize,
+        problems: &mut Problems,
+    ) -> Result<usize, Reported> {
         match &place.kind {
             PlaceKind::Global(name) => match self.by_name.get(name.text) {
                 Some(cell) => Ok(*cell),
@@ -89,10 +94,15 @@ impl<'s, 'f> Names<'s, 'f> {
             },
             PlaceKind::Own(name) => self.local(name, speaker, speaker, problems),
             PlaceKind::Other(name, k) => {
+                if self.by_name.contains_key(name.text) && !self.is_local(name.text) {
+                    return self.local(name, speaker, speaker, problems);
+                }
                 let others = self.processes.len() as Value - 1;
                 if *k < 0 || *k >= others {
                     let problem = Problem::error(format!("there is no other process {k}")).at(place.span);
-                    return Err(problems.report(problem.label(format!("there are {others} others, from 0 up"))));
+                    return Err(
+                        problems.report(problem.label(format!("there are {others} others, from 0 up")))
+                    );
                 }
                 let k = *k as usize;
                 self.local(name, if k < speaker { k } else { k + 1 }, speaker, problems)
@@ -112,7 +122,7 @@ impl<'s, 'f> Names<'s, 'f> {
         if let Some(cell) = locals.get(name.text) {
             return Ok(*cell);
         }
-        if self.is_doubtful(name.text) {
+        if self.is_doubtful(name.text) && !self.by_name.contains_key(name.text) {
             return Err(Reported);
         }
         let problem = Problem::error(format!("process {owner} has no location `{}` of its own", name.text));
@@ -133,15 +143,20 @@ impl<'s, 'f> Names<'s, 'f> {
             return Reported;
         }
         let problem = Problem::error(format!("unknown memory location `{}`", name.text)).at(name.span);
-        let is_local = self.processes.iter().any(|p| p.locals.contains_key(name.text));
-        let problem = match is_local {
-            true => problem.help(format!("a process has it of its own: `{0}[my]`, or `{0}[0]` of another", name.text)),
+        let problem = match self.is_local(name.text) {
+            true => problem
+                .help(format!("a process has it of its own: `{0}[my]`, or `{0}[0]` of another", name.text)),
             false => {
                 let locals = self.processes[speaker].locals.keys().copied();
                 problem.suggest(problems.nearest(name.text, self.by_name.keys().copied().chain(locals)))
             }
         };
         problems.report(problem)
+    }
+
+    /// Does some process have it of its own?
+    fn is_local(&self, name: &str) -> bool {
+        self.processes.iter().any(|p| p.locals.contains_key(name))
     }
 
     /// The globals that an address in this range can mean.

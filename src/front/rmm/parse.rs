@@ -85,8 +85,7 @@ impl<'s> Parser<'s, '_> {
                 let token = self.bump();
                 entries.push(token.is_name().then_some(Name { text: token.text, span: token.span }));
             }
-            let is_section = |p: &Self| SECTIONS.iter().any(|w| p.at(w));
-            if !self.at(";") && !is_section(self) && self.kind() != Kind::EndOfFile {
+            if !self.at(";") {
                 self.after_goal(&mut entries);
             }
             if entries.is_empty() {
@@ -103,16 +102,22 @@ impl<'s> Parser<'s, '_> {
     /// A label that was meant to begin the next section, or something that is no label.
     fn after_goal(&mut self, entries: &mut Vec<Option<Name<'s>>>) {
         const NEXT: [&str; 3] = ["process", "data", "predicates"];
-        let last = entries.last().copied().flatten();
+        // Behind a misspelt `data` comes a name, and `=`.
+        let back = if self.at("=") { 2 } else { 1 };
+        let last = entries.len().checked_sub(back).and_then(|i| entries[i]);
         let meant = last.and_then(|last| self.problems.nearest(last.text, NEXT));
+        let (begins, ends) = (self.at("process") || self.at("predicates"), self.kind() == Kind::EndOfFile);
         match (last, NEXT.into_iter().find(|w| Some(*w) == meant.as_deref())) {
-            (Some(last), Some(word)) => {
-                let problem = Problem::error(format!("unknown section `{}`", shorten(last.text))).at(last.span);
+            // Nothing else can stand between a misspelt `process` and these.
+            (Some(last), Some(word)) if !begins && !ends => {
+                let problem =
+                    Problem::error(format!("unknown section `{}`", shorten(last.text))).at(last.span);
                 self.complain(problem.suggest(meant));
-                entries.pop();
-                self.next -= 1;
+                entries.truncate(entries.len() - back);
+                self.next -= back;
                 self.tokens[self.next].text = word;
             }
+            _ if begins || ends || self.at("data") => {}
             _ => {
                 self.unexpected("a label, `*` or `;`");
                 self.skip_until(|t| t.is("data") || t.is("process"));
@@ -144,11 +149,19 @@ impl<'s> Parser<'s, '_> {
         }
         let body = self.statements();
         if !self.at("process") && self.kind() != Kind::EndOfFile {
-            self.unexpected("`;` and a statement, or `process`");
-            self.skip_until(|t| t.is("process"));
+            self.after_statements();
         }
         let (locals, registers) = (locals.unwrap_or_default(), registers.unwrap_or_default());
         Some(Process { span, copies, locals, registers, body })
+    }
+
+    /// A misspelt `process`, or something that goes with no statement.
+    fn after_statements(&mut self) {
+        self.unexpected_word("`;` and a statement, or `process`", &["process"]);
+        if self.token().is_name() && self.problems.nearest(self.token().text, ["process"]).is_some() {
+            self.tokens[self.next].text = "process";
+        }
+        self.skip_until(|t| t.is("process"));
     }
 
     fn copies(&mut self) -> Parsed<usize> {
@@ -183,7 +196,10 @@ impl<'s> Parser<'s, '_> {
             }
         }
         if !tried {
-            self.unexpected(&format!("{what}, as in `{}`", if kind == Kind::Word { "x = 0" } else { "$r = 0" }));
+            self.unexpected(&format!(
+                "{what}, as in `{}`",
+                if kind == Kind::Word { "x = 0" } else { "$r = 0" }
+            ));
         }
         decls
     }

@@ -43,7 +43,9 @@ pub fn with_initial_values(
         prologue.put_before(thread);
     }
     if let Some(flag) = flag {
-        parts.memory.push(Variable { name: free("filled", names.cells.iter().map(|c| &c.name[..])), init: vec![0] });
+        parts
+            .memory
+            .push(Variable { name: free("filled", names.cells.iter().map(|c| &c.name[..])), init: vec![0] });
         parts.threads.push(filling(&any, flag, problems));
     }
     if problems.has_errors() { Err(Reported) } else { Ok(parts) }
@@ -58,8 +60,10 @@ fn check_size(decl: &Decl, problems: &mut Problems) {
     let size = i128::from(decl.domain.hi) - i128::from(decl.domain.lo) + 1;
     if size > MAX_VALUES {
         let problem = Problem::error(format!("`{}` may begin with too many values", decl.name.text));
-        let problem = problem.at(decl.name.span).label("its initial value is used, and `*` is any of its domain");
-        problems.report(problem.help(format!("give it a domain of at most {MAX_VALUES} values, as in `[0:3]`")));
+        let problem =
+            problem.at(decl.name.span).label("its initial value is used, and `*` is any of its domain");
+        problems
+            .report(problem.help(format!("give it a domain of at most {MAX_VALUES} values, as in `[0:3]`")));
     }
 }
 
@@ -95,20 +99,27 @@ impl Prologue {
             }
             None => {
                 check_size(decl, problems);
-                self.0.push((Instr::Any { dst, lo, hi }, line, format!("{} = * : [{lo}:{hi}]", decl.name.text)));
+                self.0.push((
+                    Instr::Any { dst, lo, hi },
+                    line,
+                    format!("{} = * : [{lo}:{hi}]", decl.name.text),
+                ));
             }
         }
     }
 
     fn put_before(self, thread: &mut ThreadParts) {
-        let mut to = thread.initial;
-        for (instr, line, text) in self.0.into_iter().rev() {
-            let from = Loc(thread.locations.len() as u32);
-            thread.locations.push(Location::default());
-            thread.edges.push(Edge { from, to, instr, line, text, origin: None });
-            to = from;
+        let (first, last) = (thread.locations.len() as u32, self.0.len());
+        if last == 0 {
+            return;
         }
-        thread.initial = to;
+        thread.locations.resize(thread.locations.len() + last, Location::default());
+        for (i, (instr, line, text)) in self.0.into_iter().enumerate() {
+            let from = Loc(first + i as u32);
+            let to = if i + 1 == last { thread.initial } else { Loc(from.0 + 1) };
+            thread.edges.push(Edge { from, to, instr, line, text, origin: None });
+        }
+        thread.initial = Loc(first);
     }
 }
 

@@ -4,6 +4,7 @@
 use super::read;
 use crate::front::{Diagnostic, Severity};
 use crate::model::{Loc, Program};
+use proptest::prelude::*;
 
 fn program(source: &str) -> Program {
     read(source).unwrap_or_else(|wrong| panic!("{wrong:?}\n{source}")).program
@@ -215,4 +216,47 @@ fn deep_expressions_are_refused() {
     let deep = format!("thread p initial a transition a b check {} 1 end", "! ".repeat(100_000));
     let Err(found) = read(&deep) else { panic!("accepted") };
     assert!(found[0].message.contains("levels deep"), "{found:?}");
+}
+
+/// Uses the whole language.
+const SAMPLE: &str = "# note
+thread p initial a final b
+transition a b write + 1 r 3 transition b c read r & r 7 transition c a check ! == r -1
+transition a a lock transition a b unlock transition b b mfence transition a c noop transition c c local s / r 2
+end
+thread q initial x final x end
+";
+
+fn piece() -> impl Strategy<Value = String> {
+    let words: Vec<String> = SAMPLE.split_inclusive([' ', '\n']).map(str::to_string).collect();
+    prop_oneof![prop::sample::select(words), "\\PC{0,3}", Just("\n".to_string()), Just("end\n".to_string())]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_makes_the_reader_panic(source in any::<String>()) {
+        let _ = read(&source);
+    }
+
+    #[test]
+    fn no_mixture_of_words_makes_the_reader_panic(words in prop::collection::vec(piece(), 0..60)) {
+        let _ = read(&words.concat());
+    }
+
+    #[test]
+    fn no_change_to_a_program_makes_the_reader_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, piece()), 1..5)
+    ) {
+        let mut source = SAMPLE.to_string();
+        for (index, removed, inserted) in changes {
+            let mut chars: Vec<char> = source.chars().collect();
+            let at = index.index(chars.len() + 1);
+            let end = (at + removed).min(chars.len());
+            chars.splice(at..end, inserted.chars());
+            source = chars.into_iter().collect();
+        }
+        let _ = read(&source);
+    }
 }

@@ -6,7 +6,7 @@
 //! A block without a write is no fence: with one read at most it is its statements, since nobody sees the steps
 //! between; with several it needs the lock, which `flow` allows where it makes no difference.
 
-use super::{Built, Builder};
+use super::{Builder, Built};
 use crate::front::fold;
 use crate::front::problems::{Problem, Reported};
 use crate::front::rmm::ast::{Name, Place, PlaceKind, Stmt, StmtKind, Term};
@@ -80,8 +80,14 @@ impl<'s> Builder<'s, '_, '_> {
         self.check_label(stmt);
         match &stmt.kind {
             StmtKind::Block(list) => self.inner_list(stmt, list, from, to),
-            StmtKind::Locked(lists) => lists.iter().try_for_each(|list| self.inner_list(stmt, list, from, to)),
-            StmtKind::If(..) | StmtKind::While(..) | StmtKind::Either(_) | StmtKind::Goto(_) | StmtKind::Fence => {
+            StmtKind::Locked(lists) => {
+                lists.iter().try_for_each(|list| self.inner_list(stmt, list, from, to))
+            }
+            StmtKind::If(..)
+            | StmtKind::While(..)
+            | StmtKind::Either(_)
+            | StmtKind::Goto(_)
+            | StmtKind::Fence => {
                 let word = stmt.text.split([' ', '{']).next().unwrap_or_default();
                 let problem = Problem::error(format!("`{word}` inside a locked block")).at(stmt.span);
                 let help = "it has `nop`, `:=`, `assume`, `read`, `write`, `cas` and locked blocks; ways part with `or`";
@@ -121,7 +127,10 @@ impl<'s> Builder<'s, '_, '_> {
                 let dst = dst?;
                 let range = self.range(&value);
                 let fits = within(&Expr::Atom(dst), range, self.domain(dst));
-                Ok([Some(Instr::Assign { dst, value }), fits.map(Instr::Assume)].into_iter().flatten().collect())
+                Ok([Some(Instr::Assign { dst, value }), fits.map(Instr::Assume)]
+                    .into_iter()
+                    .flatten()
+                    .collect())
             }
             StmtKind::Assume(condition) => Ok(vec![Instr::Assume(self.expr(condition)?)]),
             StmtKind::Load(register, place) => {
@@ -130,7 +139,10 @@ impl<'s> Builder<'s, '_, '_> {
                 let dst = dst?;
                 let fits = within(&Expr::Atom(dst), self.contents(cells), self.domain(dst));
                 let load = Instr::Load { dst, addr };
-                Ok([guard.map(Instr::Assume), Some(load), fits.map(Instr::Assume)].into_iter().flatten().collect())
+                Ok([guard.map(Instr::Assume), Some(load), fits.map(Instr::Assume)]
+                    .into_iter()
+                    .flatten()
+                    .collect())
             }
             StmtKind::Expect(place, value) => {
                 let target = self.target(place);
@@ -290,7 +302,8 @@ fn within(e: &RegExpr, range: Interval, domain: Interval) -> Option<RegExpr> {
 }
 
 fn is_locked_instruction(list: &[Stmt]) -> bool {
-    let one = |s: &Stmt| matches!(s.kind, StmtKind::Store(..) | StmtKind::LockedStore(..) | StmtKind::Cas(..));
+    let one =
+        |s: &Stmt| matches!(s.kind, StmtKind::Store(..) | StmtKind::LockedStore(..) | StmtKind::Cas(..));
     matches!(list, [only] if one(only))
 }
 

@@ -31,7 +31,8 @@ impl<'s> Parser<'s, '_> {
 
     pub(super) fn condition(&mut self) -> Parsed<Term<'s>> {
         let first = self.next;
-        let expr = self.deeper(|p| p.chain("||", BinOp::Or, |p| p.chain("&&", BinOp::And, Self::negation)))?;
+        let expr =
+            self.deeper(|p| p.chain("||", BinOp::Or, |p| p.chain("&&", BinOp::And, Self::negation)))?;
         Ok(Term { expr, span: self.since(first) })
     }
 
@@ -126,8 +127,12 @@ impl<'s> Parser<'s, '_> {
                 Ok(inner)
             }
             (Kind::Word, text) if token.is_name() => {
-                let problem = Problem::error(format!("`{}` in an expression", super::shorten(text))).at(token.span);
-                let help = format!("expressions have registers and numbers: `read: $r := {}` first", super::shorten(text));
+                let problem =
+                    Problem::error(format!("`{}` in an expression", super::shorten(text))).at(token.span);
+                let help = format!(
+                    "expressions have registers and numbers: `read: $r := {}` first",
+                    super::shorten(text)
+                );
                 Err(self.complain(problem.label("memory is read into a register first").help(help)))
             }
             _ => Err(self.unexpected("a register or a number")),
@@ -137,7 +142,9 @@ impl<'s> Parser<'s, '_> {
 
 fn folded<'s>(op: BinOp, a: Tree<'s>, b: Tree<'s>) -> Tree<'s> {
     match (&a, &b) {
-        (Expr::Const(x), Expr::Const(y)) => op.apply(*x, *y).map_or_else(|_| Expr::binary(op, a, b), Expr::Const),
+        (Expr::Const(x), Expr::Const(y)) => {
+            op.apply(*x, *y).map_or_else(|_| Expr::binary(op, a, b), Expr::Const)
+        }
         _ => Expr::binary(op, a, b),
     }
 }

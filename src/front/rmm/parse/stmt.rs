@@ -8,8 +8,8 @@ use crate::front::rmm::ast::{Name, Place, PlaceKind, Stmt, StmtKind};
 use crate::front::rmm::lex::{Kind, Token};
 
 const STATEMENTS: [&str; 15] = [
-    "nop", "read", "write", "syncrd", "syncwr", "fence", "ssfence", "llfence", "locked", "slocked", "cas", "assume",
-    "if", "while", "either",
+    "nop", "read", "write", "syncrd", "syncwr", "fence", "ssfence", "llfence", "locked", "slocked", "cas",
+    "assume", "if", "while", "either",
 ];
 /// Longer statements are cut short in traces.
 const TOKENS_SHOWN: usize = 60;
@@ -25,7 +25,8 @@ impl<'s> Parser<'s, '_> {
             }
             if self.eat(";").is_some() {
                 if self.ends_list() {
-                    let problem = Problem::warning("a `;` stands between statements, and not behind the last one");
+                    let problem =
+                        Problem::warning("a `;` stands between statements, and not behind the last one");
                     self.problems.report(problem.at(self.last_span()));
                     return list;
                 }
@@ -71,7 +72,8 @@ impl<'s> Parser<'s, '_> {
                 false => None,
             };
             if let Some(label) = label.filter(|_| p.ends_list()) {
-                let problem = Problem::error(format!("no statement behind the label `{}`", shorten(label.text)));
+                let problem =
+                    Problem::error(format!("no statement behind the label `{}`", shorten(label.text)));
                 let help = format!("write `{}: nop`", shorten(label.text));
                 p.doubtful.insert(label.text);
                 return Err(p.complain(problem.at(label.span).help(help)));
@@ -191,7 +193,9 @@ impl<'s> Parser<'s, '_> {
         let place = self.place()?;
         if self.at(":=") {
             let problem = Problem::error("`read` does not write memory").at(self.token().span);
-            return Err(self.complain(problem.help("`read: x = 1` waits for a value; `write: x := 1` writes one")));
+            return Err(
+                self.complain(problem.help("`read: x = 1` waits for a value; `write: x := 1` writes one"))
+            );
         }
         self.expect("=", "`=` and the value to wait for")?;
         Ok(StmtKind::Expect(place, self.sum()?))
