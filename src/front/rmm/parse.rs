@@ -14,13 +14,13 @@ use crate::model::{MAX_THREADS, Value};
 use std::collections::HashSet;
 
 const SECTIONS: [&str; 5] = ["process", "data", "registers", "text", "predicates"];
-/// Statements inside statements, or expressions inside expressions.
+/// Statements inside statements, or conditions inside conditions.
 const MAX_NESTING: usize = 100;
 /// Longer words are cut short in messages.
 const WORD_SHOWN: usize = 40;
 
 pub fn parse<'s>(tokens: Vec<Token<'s>>, problems: &mut Problems) -> File<'s> {
-    let mut parser = Parser { tokens, next: 0, depth: 0, doubtful: HashSet::new(), problems };
+    let mut parser = Parser { tokens, next: 0, depth: 0, operators: 0, doubtful: HashSet::new(), problems };
     let mut file = parser.file();
     file.doubtful = parser.doubtful;
     file
@@ -30,6 +30,8 @@ struct Parser<'s, 'p> {
     tokens: Vec<Token<'s>>,
     next: usize,
     depth: usize,
+    /// Of the sum that is being read.
+    operators: usize,
     doubtful: HashSet<&'s str>,
     problems: &'p mut Problems,
 }

@@ -1,7 +1,7 @@
 //! How does an expression group? Sums of signed units; comparisons joined by `not`, `&&` and `||`, in this order.
 //!
-//! Round brackets group sums, square brackets group conditions. Chains of `&&` and `||` may be of any length, sums have
-//! a limit, since a sum is as deep as it is long.
+//! Round brackets group sums, square brackets group conditions. Chains of `&&` and `||` may be of any length. Sums have
+//! a limit, brackets and all, since a sum is as deep as it is long.
 
 use super::{Parsed, Parser};
 use crate::front::fold;
@@ -18,22 +18,44 @@ const COMPARISONS: [(&str, BinOp); 6] = [
     ("<=", BinOp::Le),
     (">=", BinOp::Ge),
 ];
+/// Operators and brackets of one sum.
 const MAX_SUM: usize = 100;
+/// A condition becomes one level deeper when it is negated, and the model has its own limit.
+const MAX_CONDITION: usize = 200;
 
 type Tree<'s> = Expr<Name<'s>>;
 
 impl<'s> Parser<'s, '_> {
     pub(super) fn sum(&mut self) -> Parsed<Term<'s>> {
         let first = self.next;
-        let expr = self.deeper(Self::sum_tree)?;
+        let expr = self.whole_sum()?;
         Ok(Term { expr, span: self.since(first) })
+    }
+
+    fn whole_sum(&mut self) -> Parsed<Tree<'s>> {
+        self.operators = 0;
+        self.sum_tree()
+    }
+
+    fn one_more_operator(&mut self) -> Parsed<()> {
+        self.operators += 1;
+        if self.operators <= MAX_SUM {
+            return Ok(());
+        }
+        let problem = Problem::error(format!("a sum has at most {MAX_SUM} operators and brackets"));
+        Err(self.complain(problem.at(self.token().span)))
     }
 
     pub(super) fn condition(&mut self) -> Parsed<Term<'s>> {
         let first = self.next;
         let expr =
             self.deeper(|p| p.chain("||", BinOp::Or, |p| p.chain("&&", BinOp::And, Self::negation)))?;
-        Ok(Term { expr, span: self.since(first) })
+        let span = self.since(first);
+        if expr.depth() > MAX_CONDITION {
+            let problem = Problem::error("this condition is nested too deeply").at(span);
+            return Err(self.complain(problem));
+        }
+        Ok(Term { expr, span })
     }
 
     fn chain(
@@ -69,7 +91,7 @@ impl<'s> Parser<'s, '_> {
             self.expect("]", "`]`, which closes the condition")?;
             return Ok(inner.expr);
         }
-        let left = self.deeper(Self::sum_tree)?;
+        let left = self.whole_sum()?;
         let Some((_, op)) = COMPARISONS.iter().find(|(symbol, _)| self.at(symbol)) else {
             return Err(self.unexpected("a comparison: `=`, `!=`, `<`, `>`, `<=` or `>=`"));
         };
@@ -78,13 +100,13 @@ impl<'s> Parser<'s, '_> {
             let problem = Problem::error("equality is a single `=`").at(self.token().span);
             return Err(self.complain(problem));
         }
-        let right = self.deeper(Self::sum_tree)?;
+        let right = self.whole_sum()?;
         Ok(Expr::binary(*op, left, right))
     }
 
     fn sum_tree(&mut self) -> Parsed<Tree<'s>> {
         let mut sum = self.unit()?;
-        for length in 0.. {
+        loop {
             let op = match self.token().text {
                 "+" => BinOp::Add,
                 "-" => BinOp::Sub,
@@ -92,16 +114,12 @@ impl<'s> Parser<'s, '_> {
                     let problem = Problem::error("there is no multiplication").at(self.token().span);
                     return Err(self.complain(problem));
                 }
-                _ => break,
+                _ => return Ok(sum),
             };
-            if length == MAX_SUM {
-                let problem = Problem::error(format!("a sum has at most {MAX_SUM} operators"));
-                return Err(self.complain(problem.at(self.token().span)));
-            }
+            self.one_more_operator()?;
             self.bump();
             sum = folded(op, sum, self.unit()?);
         }
-        Ok(sum)
     }
 
     fn unit(&mut self) -> Parsed<Tree<'s>> {
@@ -113,12 +131,14 @@ impl<'s> Parser<'s, '_> {
             }
             (Kind::Number, _) => Ok(Expr::Const(self.natural("a number")?)),
             (Kind::Symbol, "-") => {
+                self.one_more_operator()?;
                 self.bump();
-                Ok(fold::unary(UnOp::Neg, self.deeper(Self::unit)?))
+                Ok(fold::unary(UnOp::Neg, self.unit()?))
             }
             (Kind::Symbol, "(") => {
+                self.one_more_operator()?;
                 self.bump();
-                let inner = self.deeper(Self::sum_tree)?;
+                let inner = self.sum_tree()?;
                 if COMPARISONS.iter().any(|(symbol, _)| self.at(symbol)) {
                     let problem = Problem::error("a condition in round brackets").at(self.token().span);
                     return Err(self.complain(problem.help("conditions are grouped by `[` and `]`")));
