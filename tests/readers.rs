@@ -264,7 +264,7 @@ fn memory_of_any_value_leaves_robustness_as_it_is() {
 }
 
 fn small() -> Limits {
-    Limits { states: Some(20_000), ..Limits::default() }.with_timeout(Duration::from_secs(5))
+    Limits { states: Some(50_000), ..Limits::default() }.with_timeout(Duration::from_secs(5))
 }
 
 #[test]

@@ -455,8 +455,8 @@ fn deep_nesting_is_refused() {
     }
     refused(&format!("assume: {}true{}", "[".repeat(50_000), "]".repeat(50_000)));
     refused(&format!("$reg := 1{}", " + $reg".repeat(50_000)));
-    let wide = "[ ".to_string() + &"$reg = 1 && ".repeat(60);
-    refused(&format!("assume: {}true{}", wide.repeat(90), " ]".repeat(90)));
+    let wide = " && $reg = 1".repeat(60) + " ]";
+    refused(&format!("assume: {}true{}", "[ ".repeat(90), wide.repeat(90)));
 }
 
 #[track_caller]
