@@ -201,6 +201,19 @@ fn a_branch_that_begins_with_a_label_or_a_loop_begins_apart() {
 }
 
 #[test]
+fn steps_are_shown_as_written() {
+    let source = "forbidden * macro w(x) while $a=0&&[true] do{ write:x:=$a+1; cas( x ,0, 1) } endmacro
+        data x = 0 process data y = 0 registers $a = 0 text\n w(y[my]);\n locked{nop or write: [ 0 ] := 1; nop}";
+    let program = program(source);
+    let mut shown: Vec<(u32, &str)> =
+        program.threads()[0].edges().map(|(_, e)| (e.line, &e.text[..])).collect();
+    shown.dedup();
+    let [condition, write, cas] = ["while $a = 0 && [true]", "write: y[my] := $a + 1", "cas(y[my], 0, 1)"];
+    let block = ["locked", "nop", "write: [0] := 1", "nop", "locked"].map(|text| (4, text));
+    assert_eq!(shown, [&[(1, condition), (1, write), (1, cas)][..], &block].concat());
+}
+
+#[test]
 fn conditions_group_by_brackets() {
     check(
         "assume: not $a = 0 && [$b < 1 || true] || -($a - 1) != 2 + $b",

@@ -80,7 +80,7 @@ impl<'s> Parser<'s, '_> {
             }
             let begin = p.next;
             let kind = p.statement().inspect_err(|_| p.doubtful.extend(label.map(|l| l.text)))?;
-            let text = text(&p.tokens[begin..p.next]);
+            let text = text(&p.tokens[begin..p.next], &kind);
             Ok(Stmt { label, kind, span: p.since(if label.is_some() { begin } else { first }), text })
         })
     }
@@ -252,9 +252,11 @@ impl<'s> Parser<'s, '_> {
     }
 }
 
-/// The tokens as somebody would write them.
-fn text(tokens: &[Token]) -> String {
-    let mut text = String::new();
+/// The tokens as somebody would write them, of branches and loops those of the condition.
+fn text(tokens: &[Token], kind: &StmtKind) -> String {
+    let branches = matches!(kind, StmtKind::If(..) | StmtKind::While(..));
+    let end = tokens.iter().position(|t| branches && (t.is("then") || t.is("do"))).unwrap_or(tokens.len());
+    let (mut text, tokens) = (String::new(), &tokens[..end]);
     for pair in tokens.windows(2).take(TOKENS_SHOWN) {
         text.push_str(pair[0].text);
         let tight = matches!(pair[0].text, "(" | "[")
