@@ -676,6 +676,42 @@ fn what_is_converted_can_be_read_back_with_the_same_verdict() {
 }
 
 #[test]
+fn formats_of_other_tools_are_read_by_their_extension() {
+    let folder = std::env::temp_dir().join(format!("overtake-formats-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let thread = "initial a transition a b write 1 0 transition b c read r 1 transition c d check == r 0";
+    let trencher =
+        |last: &str| format!("thread p {thread} {last} end thread q {} {last} end", swapped(thread));
+    let rmm = "forbidden CS CS process(2) data x = 0 text write: x[my] := 1; read: x[0] = 0; CS: nop";
+    let files = [("sb.txt", trencher("final d")), ("open.txt", trencher("")), ("sb.rmm", rmm.to_string())];
+    let path = |name: &str| folder.join(name).display().to_string();
+    for (name, text) in &files {
+        std::fs::write(folder.join(name), text).expect("it can be written");
+    }
+    for name in ["sb.txt", "sb.rmm"] {
+        assert_eq!(overtake(&["check", "-q", &path(name)]).out, "violated\n", "{name}");
+        assert_eq!(overtake(&["check", "-q", "--model", "sc", &path(name)]).out, "safe\n", "{name}");
+        let define = overtake(&["check", "-D", "N=1", &path(name)]);
+        assert_eq!(
+            (define.code, define.err.contains("have parameters")),
+            (BAD_INPUT, true),
+            "{}",
+            define.err
+        );
+    }
+    let nothing = overtake(&["check", &path("open.txt")]);
+    assert_eq!((nothing.code, &nothing.out[..]), (BAD_INPUT, ""));
+    assert!(nothing.err.contains("there is nothing to check"), "{}", nothing.err);
+    assert_eq!(overtake(&["robust", "-q", &path("open.txt")]).out, "not-robust\n");
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+}
+
+/// The same thread with the two cells exchanged.
+fn swapped(thread: &str) -> String {
+    thread.replace("write 1 0", "write 1 1").replace("read r 1", "read r 0")
+}
+
+#[test]
 fn conversions_for_other_tools_look_like_theirs() {
     let trencher = overtake(&["convert", SB, "--to", "trencher"]);
     assert_eq!((trencher.code, trencher.out.contains("thread")), (0, true), "{}", trencher.err);

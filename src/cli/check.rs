@@ -73,7 +73,7 @@ fn check(
     let search = &args.search;
     let Some(program) = input::read(file, &search.input, terminal) else { return Exit::BadInput };
     if program.properties().is_empty() && !program.has_asserts() {
-        let none = "the program has no property (forbid, exists, never, forall) and no assert";
+        let none = "the program has no property (forbid, exists, never, forall, final states) and no assert";
         if !program.may_go_wrong() {
             terminal.error(&format!("{}: there is nothing to check: {none}", file.display()));
             return Exit::BadInput;

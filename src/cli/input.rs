@@ -17,6 +17,10 @@ pub enum Format {
     Tso,
     /// The program model itself (.ron)
     Ron,
+    /// Trencher (.txt)
+    Trencher,
+    /// Memorax (.rmm)
+    Rmm,
 }
 
 /// The program, with its warnings shown. `None` after its errors have been shown.
@@ -52,12 +56,15 @@ fn load(path: &Path, args: &InputArgs) -> Result<(String, Parsed), String> {
         Ok(source) => source,
         Err(e) => return Ok(not_text(e)),
     };
+    if format != Format::Tso && !args.define.is_empty() {
+        let why = "only programs in the native language have parameters to define with -D";
+        return Err(format!("{}: {why}", path.display()));
+    }
     let input = match format {
         Format::Tso => front::tso::read(&source, &args.define),
-        Format::Ron if !args.define.is_empty() => {
-            return Err(format!("{}: a .ron program has no parameters to define with -D", path.display()));
-        }
         Format::Ron => front::ron::read(&source),
+        Format::Trencher => front::trencher::read(&source),
+        Format::Rmm => front::rmm::read(&source),
     };
     Ok((source, input))
 }
@@ -67,9 +74,11 @@ fn format_of(path: &Path) -> Result<Format, String> {
     match extension {
         Some("tso") => Ok(Format::Tso),
         Some("ron") => Ok(Format::Ron),
+        Some("txt") => Ok(Format::Trencher),
+        Some("rmm") => Ok(Format::Rmm),
         _ if path == Path::new("-") => Err("standard input needs --from to say what it is".to_string()),
         _ => Err(format!(
-            "{}: the name does not say what format this is; known are .tso and .ron, or use --from",
+            "{}: the name does not say what format this is; known are .tso, .ron, .txt and .rmm, or use --from",
             path.display()
         )),
     }

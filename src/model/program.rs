@@ -6,6 +6,7 @@
 //! by zero or an access outside memory takes it to [`Loc::TRAP`], which lies outside the graph.
 //! Invariant: every `Program` has passed `validity`; all ids in it are in range.
 
+use super::interval::Intervals;
 use super::validity::{self, Invalid};
 use super::{Atom, Instr, Property, Reg, RegExpr, RmwOp, Value};
 use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
@@ -197,13 +198,27 @@ impl Program {
         self.threads.iter().any(|t| t.edges().any(|(_, e)| matches!(e.instr, Instr::Assert(_))))
     }
 
-    /// Does some instruction divide by, or address memory by, a value that only a run can tell?
+    /// Might a run divide by zero or access what lies outside memory?
     pub fn may_go_wrong(&self) -> bool {
         let fixed = |e: &RegExpr| e.constant().is_some_and(|a| self.cell(a).is_some());
         let risky = |instr: &Instr| {
             instr.exprs().iter().any(|e| e.may_divide_by_zero()) || instr.address().is_some_and(|e| !fixed(e))
         };
-        self.threads.iter().any(|t| t.edges().any(|(_, e)| risky(&e.instr)))
+        self.threads.iter().any(|t| t.edges().any(|(_, e)| risky(&e.instr))) && self.computes_wrongly()
+    }
+
+    /// The same by the values that are possible.
+    fn computes_wrongly(&self) -> bool {
+        let intervals = Intervals::of(self);
+        let wrong = |t: ThreadId, edge: &Edge| {
+            let outside = edge.instr.address().is_some() && {
+                let range = intervals.address(t, edge);
+                self.cell(range.lo).is_none() || self.cell(range.hi).is_none()
+            };
+            let divides = edge.instr.exprs().iter().any(|e| e.may_divide_by_zero());
+            intervals.is_reachable(t, edge.from) && (outside || divides)
+        };
+        self.thread_ids().any(|t| self.thread(t).edges().any(|(_, e)| wrong(t, e)))
     }
 
     pub fn has_locks(&self) -> bool {

@@ -13,8 +13,8 @@ mod query;
 mod thread;
 
 use super::ast::{File, Thread, ThreadIndex};
-use super::fold;
-use super::problems::{Problem, Problems, Reported, Span};
+use crate::front::fold;
+use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::model::program::ProgramParts;
 use crate::model::{MAX_THREADS, RegExpr, ThreadId, UnOp, Value};
 use names::Names;

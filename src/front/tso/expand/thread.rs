@@ -7,8 +7,8 @@
 use super::flow::{self, Action, Label, LabelId, Step};
 use super::lower::{Leaves, Role, lower};
 use super::names::{Locals, Meaning, Names, used_too_early};
+use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Expr, Name, Op, Range, Stmt};
-use crate::front::tso::problems::{Problem, Problems, Reported, Span};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::program::ThreadParts;
 use crate::model::{self, Instr, Loc, MAX_REGISTERS, Reg, RegExpr, RmwOp, Value};

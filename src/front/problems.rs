@@ -63,6 +63,16 @@ impl Problem {
         self
     }
 
+    /// Something that helps to understand, beside what helps out.
+    pub fn note(mut self, note: impl Into<String>) -> Problem {
+        let note = note.into();
+        self.0.help = Some(match self.0.help {
+            Some(help) => format!("{help} ({note})"),
+            None => note,
+        });
+        self
+    }
+
     /// "did you mean", if there is something that may have been meant.
     pub fn suggest(self, meant: Option<String>) -> Problem {
         match meant {

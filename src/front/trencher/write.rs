@@ -1,4 +1,4 @@
-//! A program in the input format of Trencher, the robustness and reachability tool: writing only.
+//! How is a program said in the input format of Trencher, the robustness and reachability tool?
 //!
 //! Threads are automata there as here, so locations become states and edges transitions; expressions are prefix
 //! and over C's `int`. What the format lacks is built from what it has:
@@ -12,7 +12,7 @@
 //! that; any other program is written without `final`, says why in a comment, and still serves for questions of
 //! robustness. Invariant: what is written means the same; everything else is [`Inexpressible`].
 
-use super::Inexpressible;
+use crate::front::Inexpressible;
 use crate::model::interval::Intervals;
 use crate::model::{
     Atom, BinOp, Edge, Expr, Instr, Loc, Pred, Program, PropertyKind, Reg, RegExpr, RmwOp, Thread, ThreadId,

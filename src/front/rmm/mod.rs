@@ -1,0 +1,71 @@
+//! The language of Memorax, `.rmm`: text to program.
+//!
+//! Reading goes one way: `lex` makes tokens, `macros` replaces calls by what they stand for, `parse` builds the tree of
+//! `ast`; then `names` says what there is (cells, registers, domains), `flow` turns statements into a graph,
+//! `start` brings in the initial values, and `goals` the forbidden states. Every stage reports what is wrong to
+//! `problems`, and all mistakes of a file come out of one run.
+//!
+//! What the language means is its documentation, read for TSO: `fence` waits for the own buffer, `ssfence` and `llfence`
+//! do nothing, `syncwr` is a locked write, `syncrd` a load, `slocked write` a store. A statement that blocks is
+//! a step followed by an `assume`; where that fails the process stops instead of waiting, which makes no difference
+//! to what can be reached, since it need not have begun. Integers have 64 bits.
+
+mod ast;
+mod flow;
+mod goals;
+mod lex;
+mod macros;
+mod names;
+mod parse;
+mod start;
+
+use super::problems::{Problem, Problems, Reported};
+use super::{Diagnostic, Input};
+use crate::model::Program;
+use crate::model::program::ProgramParts;
+use names::Names;
+
+/// Reads a program. An `Err` holds all errors, and the warnings too.
+pub fn read(source: &str) -> Result<Input, Vec<Diagnostic>> {
+    let mut problems = Problems::new(source);
+    match program(source, &mut problems) {
+        Ok(program) if !problems.has_errors() => Ok(Input { program, warnings: problems.finish() }),
+        _ => Err(problems.finish()),
+    }
+}
+
+fn program(source: &str, problems: &mut Problems) -> Result<Program, Reported> {
+    let tokens = lex::tokens(source, problems);
+    let tokens = macros::expand(tokens, problems)?;
+    let file = parse::parse(tokens, problems);
+    if file.processes.is_empty() && !problems.has_errors() {
+        let problem = Problem::error("there are no processes in this file");
+        problems.report(problem.help("a program looks like `forbidden CS process text CS: nop`"));
+    }
+    let names = Names::declare(&file, problems)?;
+    let threads = flow::threads(&file, &names, problems)?;
+    let properties = goals::properties(&file, &names, &threads, problems);
+    if problems.has_errors() {
+        return Err(Reported);
+    }
+    let parts = ProgramParts {
+        memory: names.variables(),
+        threads: threads.into_iter().map(|t| t.parts).collect(),
+        properties,
+    };
+    let program = valid(parts, problems)?;
+    let parts = start::with_initial_values(&program, &names, problems)?;
+    valid(parts, problems)
+}
+
+fn valid(parts: ProgramParts, problems: &mut Problems) -> Result<Program, Reported> {
+    Program::new(parts).map_err(|invalid| {
+        for rule in invalid {
+            problems.report(Problem::error(rule.to_string()));
+        }
+        Reported
+    })
+}
+
+#[cfg(test)]
+mod tests;

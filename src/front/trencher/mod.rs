@@ -1,0 +1,40 @@
+//! The input format of Trencher, the robustness and reachability tool: text to program, and program to text.
+//!
+//! Threads are automata there as here. Reading has two stages: `parse` says what the file says, with names and
+//! places, and `layout` decides which cells there are, since the format has none: every integer is an address.
+//! Both dialects are read, that of the robustness tool and that with `final` states, `/` and `%`.
+//! Writing is in `write`.
+//!
+//! `lock` freezes the other threads altogether there, and keeps them from memory alone here. The difference cannot be
+//! seen: what the others can do meanwhile touches their own registers and buffers only, so they could as well have done
+//! it before the lock was taken. Values have 64 bits here and 32 there, where overflow is left open.
+
+mod layout;
+mod parse;
+mod write;
+
+pub use write::write;
+
+use super::problems::{Problem, Problems};
+use super::{Diagnostic, Input};
+
+/// Reads a program. An `Err` holds all errors, and the warnings too.
+pub fn read(source: &str) -> Result<Input, Vec<Diagnostic>> {
+    let mut problems = Problems::new(source);
+    let threads = parse::parse(source, &mut problems);
+    if threads.is_empty() && !problems.has_errors() {
+        let problem = Problem::error("there are no threads in this file");
+        problems
+            .report(problem.help("a program looks like `thread p  initial q0  transition q0 q1 noop  end`"));
+    }
+    if problems.has_errors() {
+        return Err(problems.finish());
+    }
+    match layout::program(&threads, &mut problems) {
+        Ok(program) => Ok(Input { program, warnings: problems.finish() }),
+        Err(_) => Err(problems.finish()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

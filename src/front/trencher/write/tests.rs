@@ -1,0 +1,109 @@
+//! The text of small programs. That what we write keeps the grammar, and means the same under SC, is asked of all
+//! bundled programs in `tests/trencher.rs`.
+
+use super::write;
+use crate::front::tso;
+use crate::model::Program;
+
+fn program(source: &str) -> Program {
+    tso::read(source, &[]).expect("the test's source is readable").program
+}
+
+#[track_caller]
+fn check(source: &str, parts: &[&str]) {
+    let text = write(&program(source)).expect("Trencher can say this");
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+}
+
+#[track_caller]
+fn refused(source: &str, parts: &[&str]) {
+    let said = write(&program(source)).expect_err("Trencher cannot say this").to_string();
+    for part in parts {
+        assert!(said.contains(part), "no `{part}` in `{said}`");
+    }
+}
+
+#[test]
+fn one_location_for_each_thread_becomes_final() {
+    let source = "shared x\nthread p\n store [x], 1\ncs: load r, [x]\nend\nthread q\nfinal: nop\nend\n";
+    let text = format!("{source}forbid p@cs && q@final");
+    check(&text, &["thread p\ninitial s0\nfinal s1_cs\n", "transition s0 s1_cs write 1 0", "final s0_final"]);
+    check(&format!("{source}forbid p@cs"), &["# without final states: the forbid leaves out a thread"]);
+    check(&format!("{source}never p.r == 0"), &["# without final states: `never`"]);
+}
+
+#[test]
+fn an_assert_leads_to_a_state_without_a_way_out_and_takes_the_question_away() {
+    let source = "shared x\nthread p\ncs: load r, [x]\n assert r == 0\nend\nforbid p@cs";
+    let check_fails = "transition s1 error check ! == r0_r 0";
+    check(source, &[check_fails, "# without final states: an error of thread p"]);
+}
+
+#[test]
+fn a_locked_instruction_is_a_block() {
+    check(
+        "shared x\nthread p\n xchg r, [x], 1\nend",
+        &[
+            "transition s0 between1 lock",
+            "transition between1 between2 read r0_r 0",
+            "transition between2 between3 write 1 0",
+            "transition between3 s1 unlock",
+        ],
+    );
+    check(
+        "shared x\nthread p\n cas r, [x], r, r + 1\nend",
+        &["read old 0", "check == old r0_r", "write + r0_r 1 0", "check != old r0_r", "s1 local r0_r old"],
+    );
+}
+
+#[test]
+fn a_locked_instruction_inside_a_block_is_refused() {
+    let source = "shared x\nthread p\n lock\n add r, [x], 1\n unlock\nend";
+    refused(source, &["thread `p`, line 4: `add r, [x], 1`", "wait for its own thread"]);
+}
+
+#[test]
+fn initial_values_are_set_by_a_thread_that_everyone_waits_for() {
+    check(
+        "shared x, y = 7\nthread p\n load r, [y]\nend",
+        &[
+            "thread initial_values\ninitial s0\ntransition s0 s1 write 7 1\ntransition s1 s2 write 1 2",
+            "initial begin\ntransition begin between1 read ready 2\ntransition between1 s0 check ready",
+        ],
+    );
+}
+
+#[test]
+fn a_choice_is_a_transition_for_each_value() {
+    let source = "shared x\nthread p\n r = any(-1..=1)\n store [x], r\nend";
+    check(source, &["local r0_r -1\n", "local r0_r 0\n", "local r0_r 1\n"]);
+    refused("shared x\nthread p\n r = any(0..1000)\n store [x], r\nend", &["at most 256 values"]);
+}
+
+#[test]
+fn missing_operators_are_spelled_out_or_refused() {
+    let store = |e: &str| format!("shared x\nthread p\n load r, [x]\n store [x], {e}\nend");
+    check(&store("r | 6"), &["write - + r0_r 6 & r0_r 6 0"]);
+    check(&store("~r"), &["write - - 0 r0_r 1 0"]);
+    check(&store("r << 4"), &["write * r0_r 16 0"]);
+    refused(&store("r >> 1"), &["line 4", "no shift to the right"]);
+    refused(&store("6 / r"), &["a division by zero"]);
+    refused(&store("0x100000000"), &["32 bits"]);
+}
+
+#[test]
+fn nested_bitwise_operators_are_refused_before_they_explode() {
+    let deep = format!("r{}", " | r".repeat(200));
+    refused(&format!("shared x\nthread p\n load r, [x]\n store [x], {deep}\nend"), &["nested too deeply"]);
+}
+
+#[test]
+fn an_address_that_may_lie_outside_is_checked_first() {
+    let source = "shared a[4]\nthread p\n i = any(0..9)\n store [a + i], 1\nend";
+    check(
+        source,
+        &["error check || < + 0 r0_i 0 >= + 0 r0_i 4", "between1 check && >= + 0 r0_i 0 < + 0 r0_i 4"],
+    );
+}
