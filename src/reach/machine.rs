@@ -20,7 +20,7 @@
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
 //! instructions (`sem`), against which all of this is tested.
 
-use super::compile::{FAR, CClause, CThread, Code, Compiled, Modify, Op, SlotAtom, compile, lock_slot};
+use super::compile::{CClause, CThread, Code, Compiled, FAR, Modify, Op, SlotAtom, compile, lock_slot};
 use super::pack::Stream;
 use super::seen::MAX_WORDS;
 use super::{Look, Machine, Reductions, Sink, Sleep, Wanted};
@@ -225,7 +225,13 @@ impl ProgramMachine {
 
     /// Takes one edge. `choice` is the value of an `any`. A step that goes wrong leads to the trap.
     #[inline]
-    pub(crate) fn take(&self, work: &mut Work, t: usize, edge: &super::compile::CEdge, choice: Value) -> Taken {
+    pub(crate) fn take(
+        &self,
+        work: &mut Work,
+        t: usize,
+        edge: &super::compile::CEdge,
+        choice: Value,
+    ) -> Taken {
         let thread = &self.code.threads[t];
         match self.act(work, t, &edge.op, choice) {
             Some(Taken::Yes) => work.vals[t] = edge.to as Value,
@@ -505,6 +511,22 @@ impl ProgramMachine {
         clauses.any(|c| (c.when == When::Always || finished()) && self.holds(work, &c.pred))
     }
 
+    /// What becomes of a state for whoever gathers final ones.
+    pub(crate) fn ending(&self, scratch: &mut Scratch, state: &[u64]) -> Ending {
+        let work = &mut scratch.base;
+        self.unpack(state, work);
+        let mut at = work.vals.iter().zip(&self.code.threads);
+        if at.any(|(node, thread)| *node == thread.trap as Value) {
+            return Ending::Wrong;
+        }
+        let mut at = work.vals.iter().zip(&self.code.threads);
+        let ended = at.all(|(node, thread)| *node == thread.end as Value);
+        if !ended || work.buffers.iter().any(|b| !b.is_empty()) {
+            return Ending::None;
+        }
+        Ending::Final(self.code.clauses.iter().map(|c| self.value(work, &c.pred)).collect())
+    }
+
     /// How far the state is from the nearest clause: steps in the graphs to the locations it names, and one for each
     /// comparison that does not hold.
     fn distance(&self, work: &Work) -> usize {
@@ -528,13 +550,17 @@ impl ProgramMachine {
     }
 
     fn holds(&self, work: &Work, pred: &Expr<SlotAtom>) -> bool {
+        self.value(work, pred) != 0
+    }
+
+    fn value(&self, work: &Work, pred: &Expr<SlotAtom>) -> Value {
         let atom = |a: &SlotAtom| match a {
             SlotAtom::At { thread, nodes, .. } => {
                 nodes.contains(&(work.vals[*thread as usize] as u32)) as Value
             }
             SlotAtom::Value(slot) => work.vals[*slot as usize],
         };
-        pred.eval(&atom).expect("validity refuses predicates that may divide by zero") != 0
+        pred.eval(&atom).expect("validity refuses predicates that may divide by zero")
     }
 
     /// Can no goal state follow any more, whatever happens?
@@ -631,6 +657,15 @@ impl ProgramMachine {
         self.normalise(&mut work, &mut Vec::new(), &mut record);
         (work, record)
     }
+}
+
+/// Is a state the end of a run?
+pub(crate) enum Ending {
+    None,
+    /// All threads are at their ends and all buffers are empty: what each clause of the goal is worth there.
+    Final(Vec<Value>),
+    /// A thread has gone wrong by itself.
+    Wrong,
 }
 
 /// Farther than this is all the same.

@@ -6,15 +6,13 @@
 
 mod ast;
 mod expand;
-mod fold;
 mod lex;
 mod parse;
 mod print;
-mod problems;
 
+use crate::front::problems::{Problem, Problems};
 use crate::front::{Diagnostic, Input};
 use crate::model::{Program, Value};
-use problems::{Problem, Problems};
 
 /// Reads a program. `defines` are values for parameters, the last one counting for each. An `Err` holds all
 /// errors, and the warnings too.

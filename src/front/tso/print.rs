@@ -7,7 +7,7 @@
 mod legal;
 mod plain;
 
-use super::fold;
+use crate::front::fold;
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Atom, Edge, Instr, Loc, Pred, Program, Property, Reg, RegExpr, RmwOp, Value, Variable};
 use std::collections::HashSet;

@@ -4,9 +4,9 @@
 //! division by zero is an error at its place, unless `&&` or `||` shields it: with `N = 0`,
 //! `N != 0 && 8 / N == r` is just 0.
 
+use crate::front::fold::{self, Leaf};
+use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::front::tso::ast;
-use crate::front::tso::fold::{self, Leaf};
-use crate::front::tso::problems::{Problem, Problems, Reported, Span};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::{BinOp, Expr, Value};
 

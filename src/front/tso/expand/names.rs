@@ -4,9 +4,9 @@
 //! all addresses; then initial values, which may be addresses. Registers are not known here.
 
 use super::lower::{Leaves, Role, lower};
+use crate::front::fold::Leaf;
+use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Bound, Expr, File, Init, Name, Param, Range, Shared};
-use crate::front::tso::fold::Leaf;
-use crate::front::tso::problems::{Problem, Problems, Reported, Span};
 use crate::model::{self, MAX_CELLS, Value, Variable};
 use std::collections::{HashMap, HashSet};
 

@@ -6,9 +6,9 @@
 use super::lower::{Leaves, Role, lower};
 use super::names::{Locals, Meaning, Names, used_too_early};
 use super::thread::Unrolled;
+use crate::front::fold;
+use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Expr, HowMany, Name, Property, Quantifier, ThreadRef};
-use crate::front::tso::fold;
-use crate::front::tso::problems::{Problem, Problems, Reported, Span};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::{self, Addr, Atom, BinOp, Loc, Pred, ThreadId, Value};
 use std::collections::{BTreeMap, HashMap};

@@ -4,9 +4,9 @@
 //! assignments to memory, memory read without brackets.
 
 use super::{Parsed, Parser, shorten};
+use crate::front::problems::{Problem, Reported, Span};
 use crate::front::tso::ast::{Expr, File, Name, Op, Range, Stmt, Thread, ThreadIndex};
 use crate::front::tso::lex::{self, Kind};
-use crate::front::tso::problems::{Problem, Reported, Span};
 
 /// Bodies inside bodies; more would unfold to more than anyone can check.
 const MAX_REPEATS: usize = 32;

@@ -4,9 +4,9 @@
 //! operators are no nesting: they become lists.
 
 use super::{Parsed, Parser, shorten};
+use crate::front::problems::{Problem, Reported, Span};
 use crate::front::tso::ast::{Expr, Name, ThreadRef};
 use crate::front::tso::lex::{self, BadNumber, Kind};
-use crate::front::tso::problems::{Problem, Reported, Span};
 use crate::model::{BinOp, UnOp, Value};
 
 /// A level of an expression needs at most two of these, so the printed form of every tree the model takes

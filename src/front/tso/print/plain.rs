@@ -8,7 +8,7 @@
 //! folds them; names are legal.
 
 use super::legal;
-use crate::front::tso::fold::{self, Leaf};
+use crate::front::fold::{self, Leaf};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Atom, BinOp, Edge, Expr, Instr, Loc, Location, Program, Reg, RegExpr, RmwOp, UnOp};
