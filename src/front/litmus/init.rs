@@ -232,6 +232,9 @@ fn own(name: Token, arch: Arch) -> Result<Own, Problem> {
             Err(problem.help(format!("outside instructions write the whole one, `{}`", part.gpr.name(arch))))
         }
         (None, Some(flag)) => Ok(Own::Flag(flag)),
+        _ if ["rip", "eip"].contains(&&name.text.to_ascii_lowercase()[..]) => {
+            Err(Problem::error("the instruction pointer has no value here").at(name.span))
+        }
         _ if name.kind == Kind::Name => {
             Err(Problem::error(format!("`{}` is not a register here", name.text)).at(name.span))
         }

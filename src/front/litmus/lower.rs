@@ -327,8 +327,15 @@ impl<'s> Lowering<'s, '_> {
         let equal = self.temporary(1);
         self.assign(equal, binary(BinOp::Eq, expected.clone(), old.clone()));
         self.set_flags(Two::Cmp, expected, old.clone(), bits);
-        // It writes in any case: what it has read, if that is not what it wanted.
-        self.write(to, choose(Expr::Atom(equal), new, old.clone()), bits);
+        match to {
+            // A register that is not what was expected keeps even the upper half that a write would clear.
+            Operand::Reg(part) => {
+                let (dst, value) = (self.whole(*part), self.inserted(*part, new));
+                self.assign(dst, choose(Expr::Atom(equal), value, Expr::Atom(dst)));
+            }
+            // Memory is written in any case: with what was read, if that is not what was expected.
+            _ => self.write(to, choose(Expr::Atom(equal), new, old.clone()), bits),
+        }
         self.take(accumulator, Expr::Atom(equal), old);
     }
 
