@@ -502,7 +502,7 @@ impl ProgramMachine {
         if self.code.threads.iter().enumerate().any(trapped) {
             return true;
         }
-        if (0..work.buffers.len()).any(|t| self.has_pending(work, t) && !self.held_up(work, t)) {
+        if !self.is_drained(work) {
             return false;
         }
         let ended = |(t, thread): (usize, &CThread)| work.vals[t] == thread.end as Value;
@@ -511,17 +511,22 @@ impl ProgramMachine {
         clauses.any(|c| (c.when == When::Always || finished()) && self.holds(work, &c.pred))
     }
 
+    /// Are all buffers empty, but for those that a block freezes?
+    fn is_drained(&self, work: &Work) -> bool {
+        (0..work.buffers.len()).all(|t| !self.has_pending(work, t) || self.held_up(work, t))
+    }
+
     /// What becomes of a state for whoever gathers final ones.
     pub(crate) fn ending(&self, scratch: &mut Scratch, state: &[u64]) -> Ending {
-        let work = &mut scratch.base;
-        self.unpack(state, work);
+        self.unpack(state, &mut scratch.base);
+        let work = &scratch.base;
         let mut at = work.vals.iter().zip(&self.code.threads);
         if at.any(|(node, thread)| *node == thread.trap as Value) {
             return Ending::Wrong;
         }
         let mut at = work.vals.iter().zip(&self.code.threads);
         let ended = at.all(|(node, thread)| *node == thread.end as Value);
-        if !ended || work.buffers.iter().any(|b| !b.is_empty()) {
+        if !ended || !self.is_drained(work) {
             return Ending::None;
         }
         Ending::Final(self.code.clauses.iter().map(|c| self.value(work, &c.pred)).collect())
