@@ -287,6 +287,9 @@ fn arithmetic_wraps_at_its_width() {
     assert_eq!(states(many, Model::Tso), ["x=0"]);
 }
 
+/// A condition on ZF, SF, CF and OF.
+type Holds = fn([bool; 4]) -> bool;
+
 /// What Rust's arithmetic says of an instruction: the result, and ZF, SF, CF, OF.
 fn native(op: &str, a: i64, b: i64, bits: u32) -> (i64, [bool; 4]) {
     let unused = 64 - bits;
@@ -306,7 +309,7 @@ fn native(op: &str, a: i64, b: i64, bits: u32) -> (i64, [bool; 4]) {
 
 #[test]
 fn flags_are_those_of_the_processor() {
-    let conditions: [(&str, fn([bool; 4]) -> bool); 14] = [
+    let conditions: [(&str, Holds); 14] = [
         ("e", |[z, ..]| z),
         ("ne", |[z, ..]| !z),
         ("b", |[_, _, c, _]| c),

@@ -69,14 +69,14 @@ pub fn read_test(path: &Path, args: &InputArgs, color: bool) -> Result<Test, Str
 
 type Parsed<T> = Result<T, Vec<Diagnostic>>;
 
+/// What was read, with what a litmus test says beside its program.
+type WithTest = (front::Input, Option<Litmus>);
+
 fn load(path: &Path, args: &InputArgs) -> Result<(String, Parsed<front::Input>), String> {
     load_test(path, args).map(|(source, parsed)| (source, parsed.map(|(input, _)| input)))
 }
 
-fn load_test(
-    path: &Path,
-    args: &InputArgs,
-) -> Result<(String, Parsed<(front::Input, Option<Litmus>)>), String> {
+fn load_test(path: &Path, args: &InputArgs) -> Result<(String, Parsed<WithTest>), String> {
     let format = match args.from {
         Some(format) => format,
         None => format_of(path)?,

@@ -5,8 +5,8 @@
 //! of the thread, computed where something in the thread looks at them, in true x86 meaning.
 //!
 //! A result of fewer than 64 bits has to be cut to its width. Where it can be proved that nothing is ever cut off the
-//! cutting is left out ([`Form::Plain`]), and so steps and expressions stay as short as the instructions are: all
-//! expressions that should have been cut are gathered, for `mod.rs` to compare with the ranges that they can have.
+//! cutting is left out ([`Form::Plain`]), and so steps and expressions stay as short as the instructions are; `bound`
+//! knows how large values can get.
 //! Invariant: every register, cell and intermediate value is `fitted` to its width.
 
 use super::init::Own;
@@ -64,8 +64,8 @@ impl Registers {
 
 pub struct Lowered {
     pub graph: flow::Graph,
-    /// Expressions whose values must lie in the range of so many bits, if the form is plain.
-    pub uncut: Vec<(RegExpr, u32)>,
+    /// The widths to which something was not cut, if the form is plain.
+    pub uncut: Vec<u32>,
 }
 
 /// What all threads have in common.
@@ -131,7 +131,7 @@ struct Lowering<'s, 'a> {
     /// Flags that something looks at.
     used: Vec<Flag>,
     steps: Vec<Step>,
-    uncut: Vec<(RegExpr, u32)>,
+    uncut: Vec<u32>,
     span: Span,
     line: u32,
     text: String,
@@ -516,7 +516,7 @@ impl<'s> Lowering<'s, '_> {
             Form::Exact => cut(e, bits, self.arch()),
             Form::Plain if bits == 64 || e.constant().is_some_and(|c| fitted(c, bits, self.arch()) == c) => e,
             Form::Plain => {
-                self.uncut.push((e.clone(), bits));
+                self.uncut.push(bits);
                 e
             }
         }
@@ -602,11 +602,9 @@ impl<'s> Lowering<'s, '_> {
         if let (Some(name), true) = (mem.name, mem.is_direct()) {
             return self.direct_cell(name, mem.offset);
         }
-        let bits_of_address = self.arch().bits();
-        let address = self.address(mem);
-        let address = match address {
-            Expr::Atom(_) => address,
-            sum => self.wrapped(sum, bits_of_address),
+        let address = match self.address(mem) {
+            register @ Expr::Atom(_) => register,
+            sum => cut(sum, self.arch().bits(), self.arch()),
         };
         let zone = self.context.memory.zone(bits);
         let end = zone.address + (zone.cells.1 - zone.cells.0) as Value * zone.bytes;

@@ -7,6 +7,7 @@
 //! A test becomes a program whose one property is the test's condition; what is printed about final states beyond that
 //! is in [`Litmus`].
 
+mod bound;
 mod init;
 mod lex;
 mod lower;
@@ -19,15 +20,16 @@ mod x86;
 
 use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::front::{Diagnostic, Input};
-use crate::model::interval::{Interval, Intervals, range};
 use crate::model::litmus::{Litmus, Observed};
 use crate::model::program::{ProgramParts, ThreadParts};
-use crate::model::{Addr, Atom, BinOp, Expr, Pred, Program, Property, Reg, ThreadId, Value};
+use crate::model::{Addr, Atom, BinOp, Expr, Pred, Program, Property, ThreadId, Value};
+use bound::Bound;
 use init::{OfThread, Own, RegisterValue};
 use lower::{Context, Form, Registers, lower};
 use memory::{Initial, Memory, constant, fits, fitted};
 use parse::Thread;
 use question::{Place, Question, Right, observed};
+use std::collections::BTreeSet;
 use x86::{Arch, Flag};
 
 /// Reads a test as a program. An `Err` holds all errors, and the warnings too.
@@ -127,22 +129,27 @@ impl<'s> Test<'s> {
     /// The program, as plainly as it can be put.
     fn build(&self, problems: &mut Problems) -> Result<(Program, Litmus), Reported> {
         let (program, litmus, uncut) = self.build_as(Form::Plain, problems)?;
-        if uncut.iter().all(Vec::is_empty) || nothing_is_cut_off(&program, &uncut, self.arch()) {
+        if uncut.is_empty() || nothing_is_cut_off(&program, &uncut, self.arch()) {
             return Ok((program, litmus));
         }
         self.build_as(Form::Exact, problems).map(|(program, litmus, _)| (program, litmus))
     }
 
-    fn build_as(&self, form: Form, problems: &mut Problems) -> Result<(Program, Litmus, Uncut), Reported> {
+    /// Also the widths to which results were not cut.
+    fn build_as(
+        &self,
+        form: Form,
+        problems: &mut Problems,
+    ) -> Result<(Program, Litmus, BTreeSet<u32>), Reported> {
         let context = Context { source: self.source, memory: &self.memory, form };
         let columns = observed(&self.question, &self.memory);
         let flags: Vec<Flag> = columns.iter().filter_map(flag_of).collect();
         let mut registers: Vec<Registers> = self.threads.iter().map(|_| Registers::default()).collect();
-        let (mut threads, mut uncut) = (vec![], vec![]);
+        let (mut threads, mut uncut) = (vec![], BTreeSet::new());
         for (thread, registers) in self.threads.iter().zip(&mut registers) {
             let first = self.first_values(thread, problems);
             let lowered = lower(thread, &first, &flags, registers, &context, problems);
-            uncut.push(lowered.uncut);
+            uncut.extend(lowered.uncut);
             let graph = lowered.graph;
             threads.push(ThreadParts {
                 name: thread.name.to_string(),
@@ -271,26 +278,12 @@ fn flag_of(place: &Place) -> Option<Flag> {
     }
 }
 
-/// Per thread the expressions that were not cut to their width.
-type Uncut = Vec<Vec<(crate::model::RegExpr, u32)>>;
-
-/// Do all of these expressions keep within their widths by themselves, whatever happens?
-fn nothing_is_cut_off(program: &Program, uncut: &Uncut, arch: Arch) -> bool {
-    let intervals = Intervals::of(program);
-    program.thread_ids().all(|t| {
-        let thread = program.thread(t);
-        let anywhere = |r: &Reg| {
-            let known = thread.locations().filter_map(|loc| intervals.register(t, loc, *r));
-            known.reduce(Interval::join).unwrap_or(Interval::constant(0))
-        };
-        uncut[t.index()].iter().all(|(e, bits)| {
-            let Interval { lo, hi } = range(e, &anywhere);
-            let (least, most) = match *bits == arch.bits() {
-                true => (Value::MIN >> (64 - bits), Value::MAX >> (64 - bits)),
-                false => (0, (u64::MAX >> (64 - bits)) as Value),
-            };
-            least <= lo && hi <= most
-        })
+/// Do all values keep within these widths by themselves, whatever happens?
+fn nothing_is_cut_off(program: &Program, uncut: &BTreeSet<u32>, arch: Arch) -> bool {
+    let Some(bound) = Bound::of(program) else { return false };
+    uncut.iter().all(|&bits| match bits == arch.bits() {
+        true => bound.bits < bits,
+        false => !bound.negative && bound.bits <= bits,
     })
 }
 

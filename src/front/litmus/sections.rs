@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_file_has_five_parts() {
         let source = "X86 a+b (T) \"not { this\"\nOrig=x\n{ x=1; }; P0;\n (* a (* b *) | *) NOP;\n~ exists (x=1)\n<< no >>";
-        assert_eq!(parts(source), ["X86", "a+b", "x=1;", "P0;\n                    NOP;", "~ exists (x=1)"]);
+        assert_eq!(parts(source), ["X86", "a+b", "x=1;", "P0;\n                   NOP;", "~ exists (x=1)"]);
     }
 
     #[test]
