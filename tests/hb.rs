@@ -12,7 +12,7 @@ use overtake::front::tso;
 use overtake::model::{Program, ThreadId};
 use overtake::robust::hb::{Attack, Broken, HappensBefore, check_witness, flush_of, normalised};
 use overtake::sem::replay;
-use overtake::verdict::{Event, Goal, Kind, Model, Relation};
+use overtake::verdict::{Relation, Event, Goal, Kind, Model};
 use petgraph::graph::NodeIndex;
 use proptest::prelude::*;
 use serde::Deserialize;

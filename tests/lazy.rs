@@ -9,8 +9,8 @@ mod common;
 use common::robustness::brute_robust;
 use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program};
 use overtake::engine::{self, Engine, Options};
-use overtake::engine::{Form, Pruning};
 use overtake::model::Program;
+use overtake::engine::{Form, Pruning};
 use overtake::reach::Reductions;
 use overtake::verdict::{Answer, Goal, Limit, Limits, Model, RobustAnswer};
 use proptest::prelude::*;
@@ -49,9 +49,10 @@ fn additive(program: &Program) -> Result<(), TestCaseError> {
     let goal = Goal::of(program);
     let answer = engine::check(program, &goal, &options, &limits).expect("no internal error").answer;
     let agree = match (plain, &answer) {
-        (Naive::Violated, answer) => {
-            matches!(answer, Answer::Violated(_) | Answer::Unknown(Limit::FrozenBuffers | Limit::States(_)))
-        }
+        (Naive::Violated, answer) => matches!(
+            answer,
+            Answer::Violated(_) | Answer::Unknown(Limit::FrozenBuffers | Limit::States(_))
+        ),
         (Naive::Safe, answer) => !matches!(answer, Answer::Violated(_)),
         _ => true,
     };
@@ -63,8 +64,10 @@ fn additive(program: &Program) -> Result<(), TestCaseError> {
 fn compatible(program: &Program) -> Result<(), TestCaseError> {
     let plain = naive(program, &Goal::of(program), Model::Tso, Some(3), MOST);
     let answer = lazy(program, Some(8));
-    let contradict =
-        matches!((plain, &answer), (Naive::Violated, Answer::Safe(_)) | (Naive::Safe, Answer::Violated(_)));
+    let contradict = matches!(
+        (plain, &answer),
+        (Naive::Violated, Answer::Safe(_)) | (Naive::Safe, Answer::Violated(_))
+    );
     prop_assert!(!contradict, "the plain machine says {plain:?}, the lazy engine {answer:?}");
     Ok(())
 }
@@ -112,8 +115,7 @@ fn robust_either_way(program: &Program) -> Result<(), TestCaseError> {
     let (with, without) = (ask(Reductions::ALL, Pruning::On), ask(Reductions::NONE, Pruning::Off));
     let contradict = matches!(
         (&with, &without),
-        (RobustAnswer::Robust, RobustAnswer::NotRobust(_))
-            | (RobustAnswer::NotRobust(_), RobustAnswer::Robust)
+        (RobustAnswer::Robust, RobustAnswer::NotRobust(_)) | (RobustAnswer::NotRobust(_), RobustAnswer::Robust)
     );
     prop_assert!(!contradict, "with reductions {with:?}, without {without:?}");
     Ok(())

@@ -111,8 +111,10 @@ mod tests {
                       thread q; load r, [y]; load s, [y]; end
                       exists q.s == 1";
         let program = tso::read(source, &[]).expect("a program").program;
-        let step =
-            |t: u16, e: u32| Action { thread: ThreadId(t), act: Act::Step { edge: EdgeId(e), choice: None } };
+        let step = |t: u16, e: u32| Action {
+            thread: ThreadId(t),
+            act: Act::Step { edge: EdgeId(e), choice: None },
+        };
         let flush = Action { thread: ThreadId(0), act: Act::Flush };
         let run = vec![step(0, 0), step(1, 0), step(0, 1), flush, flush, step(1, 1)];
         let tidied = tidy(&program, &Goal::of(&program), Model::Tso, run);

@@ -15,7 +15,7 @@ pub struct Litmus {
     pub condition: String,
     /// The columns of a final state, in the order in which they are shown.
     pub observed: Vec<Observed>,
-    /// The names of values that are addresses.
+    /// The names of values that are addresses, in the order of the addresses.
     pub symbols: Vec<(Value, String)>,
 }
 
@@ -71,9 +71,9 @@ impl Litmus {
     }
 
     pub fn show(&self, column: &Observed, value: Value) -> Shown {
-        match self.symbols.iter().find(|(address, _)| *address == value) {
-            Some((_, name)) => Shown::Address(name.clone()),
-            None => Shown::Number(column.number(value)),
+        match self.symbols.binary_search_by_key(&value, |(address, _)| *address) {
+            Ok(symbol) => Shown::Address(self.symbols[symbol].1.clone()),
+            Err(_) => Shown::Number(column.number(value)),
         }
     }
 }

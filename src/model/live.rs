@@ -52,7 +52,12 @@ impl Live {
     }
 }
 
-fn live(thread: &Thread, always: &[Reg], at_end: &[Reg], ignored: impl Fn(EdgeId) -> bool) -> Vec<BitSet> {
+fn live(
+    thread: &Thread,
+    always: &[Reg],
+    at_end: &[Reg],
+    ignored: impl Fn(EdgeId) -> bool,
+) -> Vec<BitSet> {
     let always: BitSet = always.iter().map(|r| r.index()).collect();
     let mut live = vec![always.clone(); thread.graph().node_count()];
     live[thread.end().index()].extend(at_end.iter().map(|r| r.index()));

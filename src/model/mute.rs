@@ -32,8 +32,7 @@ impl Mute {
         watched: &Watched,
         watched_cells: &[Addr],
     ) -> (Mute, Live) {
-        let mut cells: Vec<bool> =
-            (0..program.cells() as u32).map(|a| !watched_cells.contains(&Addr(a))).collect();
+        let mut cells: Vec<bool> = (0..program.cells() as u32).map(|a| !watched_cells.contains(&Addr(a))).collect();
         for (t, _, edge) in edges(program).filter(|(_, _, e)| matches!(e.instr, Instr::Rmw { .. })) {
             speak(&mut cells, touched(program, intervals, t, edge));
         }

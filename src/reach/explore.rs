@@ -61,9 +61,7 @@ pub enum Goals {
     First,
     /// One for each number that the machine gives to goals, as far as they are found before so many states are stored
     /// after the first goal.
-    Several {
-        patience: u64,
-    },
+    Several { patience: u64 },
 }
 
 /// What a search found.
@@ -178,9 +176,7 @@ impl<M: Machine> Run<'_, M> {
             queues[i % self.search.workers].push(task, rank);
         }
         let all: Vec<Mutex<Ranked>> = queues.into_iter().map(Mutex::new).collect();
-        self.work_together(
-            (0..all.len()).map(|own| RankedShare { all: &all, own, by_rank: by_rank(own) }).collect(),
-        );
+        self.work_together((0..all.len()).map(|own| RankedShare { all: &all, own, by_rank: by_rank(own) }).collect());
     }
 
     fn work_together<S: Share + Send>(&self, shares: Vec<S>) {

@@ -20,7 +20,7 @@
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
 //! instructions (`sem`), against which all of this is tested.
 
-use super::compile::{CClause, CThread, Code, Compiled, FAR, Modify, Op, SlotAtom, compile, lock_slot};
+use super::compile::{FAR, CClause, CThread, Code, Compiled, Modify, Op, SlotAtom, compile, lock_slot};
 use super::pack::Stream;
 use super::seen::MAX_WORDS;
 use super::{Look, Machine, Reductions, Sink, Sleep, Wanted};
@@ -225,13 +225,7 @@ impl ProgramMachine {
 
     /// Takes one edge. `choice` is the value of an `any`. A step that goes wrong leads to the trap.
     #[inline]
-    pub(crate) fn take(
-        &self,
-        work: &mut Work,
-        t: usize,
-        edge: &super::compile::CEdge,
-        choice: Value,
-    ) -> Taken {
+    pub(crate) fn take(&self, work: &mut Work, t: usize, edge: &super::compile::CEdge, choice: Value) -> Taken {
         let thread = &self.code.threads[t];
         match self.act(work, t, &edge.op, choice) {
             Some(Taken::Yes) => work.vals[t] = edge.to as Value,

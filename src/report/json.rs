@@ -89,13 +89,7 @@ pub fn outcome(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option
 }
 
 /// What every command says of its answer.
-fn common(
-    file: &str,
-    command: &str,
-    verdict: &str,
-    stats: &Stats,
-    peak_kb: Option<u64>,
-) -> Map<String, Value> {
+fn common(file: &str, command: &str, verdict: &str, stats: &Stats, peak_kb: Option<u64>) -> Map<String, Value> {
     object(json!({
         "tool": "overtake",
         "version": env!("CARGO_PKG_VERSION"),

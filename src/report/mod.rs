@@ -24,8 +24,7 @@ pub fn reason(outcome: &Outcome) -> String {
             "no forbidden state is reachable: every state that could lead to one was visited".to_string()
         }
         Answer::Safe(Proof::Robust { delays: 0 }) => {
-            "no forbidden state is reachable under SC, and the program is robust: TSO adds nothing"
-                .to_string()
+            "no forbidden state is reachable under SC, and the program is robust: TSO adds nothing".to_string()
         }
         Answer::Safe(Proof::Robust { delays }) => format!(
             "no forbidden state is reachable under SC, nor with the {delays} delay{} that matter; with them \
@@ -56,14 +55,10 @@ pub fn limit_reached(limit: &Limit) -> String {
         Limit::StateSize(words) => format!("one state takes {words} words, more than the engine stores"),
         Limit::Iterations(rounds) => format!("the limit of {rounds} rounds was reached"),
         Limit::ProgramSize(why) => format!("the program with its delays became too large: {why}"),
-        Limit::Additive => {
-            "no further delay is left to add; only exact extension can prove safety".to_string()
-        }
-        Limit::FrozenBuffers => {
-            "the property may hold inside a `lock` block, where other threads' buffers are \
+        Limit::Additive => "no further delay is left to add; only exact extension can prove safety".to_string(),
+        Limit::FrozenBuffers => "the property may hold inside a `lock` block, where other threads' buffers are \
                                  frozen; the lazy engine cannot see that, the explicit one can"
-                .to_string()
-        }
+            .to_string(),
     }
 }
 

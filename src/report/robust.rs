@@ -28,9 +28,7 @@ pub fn reason(robustness: &Robustness) -> String {
         RobustAnswer::Robust if robustness.attacks.left == 0 => {
             "the program's text leaves no store that a load could overtake with effect".to_string()
         }
-        RobustAnswer::Robust => {
-            "no store that a load overtakes leads to a cycle of happens-before".to_string()
-        }
+        RobustAnswer::Robust => "no store that a load overtakes leads to a cycle of happens-before".to_string(),
         RobustAnswer::NotRobust(_) => "a run that no SC run is like was found and checked".to_string(),
         RobustAnswer::Unknown(limit) => limit_reached(limit),
     }
@@ -62,13 +60,7 @@ fn story(program: &Program, witness: &Witness, style: text::Style) -> String {
     let _ = writeln!(text, "\nNo SC run can look like this, for its steps would have to go in a circle:\n");
     for (k, relation) in &witness.cycle {
         let thread = program.thread(witness.events[*k].thread()).name();
-        let _ = writeln!(
-            text,
-            "  row {:<4}{thread}: {}, {}",
-            k + 1,
-            plain(program, &witness.events[*k]),
-            leads(*relation)
-        );
+        let _ = writeln!(text, "  row {:<4}{thread}: {}, {}", k + 1, plain(program, &witness.events[*k]), leads(*relation));
     }
     let _ = writeln!(text, "\nThe run, with everything flushed at its end:\n");
     text + &text::run(program, &witness.events, style)

@@ -166,8 +166,7 @@ impl<'a> Text<'a> {
         let of = |u: ThreadId| {
             let thread = self.program.thread(u);
             // A block is one event: with one of its accesses, those before it happen after the load too.
-            let all =
-                move |edge: &Edge| if self.has_blocks[u.index()] { thread.initial() } else { edge.from };
+            let all = move |edge: &Edge| if self.has_blocks[u.index()] { thread.initial() } else { edge.from };
             let helping = thread.edges().filter(move |(_, e)| after.conflicts(self.access(u, e)));
             helping.map(move |(_, e)| self.futures.at(u, all(e)).cells())
         };

@@ -96,7 +96,7 @@ pub fn lower<'s>(
         span: Span::default(),
         line: 0,
         text: String::new(),
-        labels: thread.labels.iter().map(|(name, ..)| *name).collect(),
+        labels: &thread.by_label,
     };
     for (own, value, span) in first {
         lowering.at(*span);
@@ -110,7 +110,7 @@ pub fn lower<'s>(
         lowering.instruction(i);
     }
     begins.push(lowering.steps.len());
-    let label = |(name, at, _): &(&str, usize, Span)| Label { name: name.to_string(), step: begins[*at] };
+    let label = |(name, at): &(&str, usize)| Label { name: name.to_string(), step: begins[*at] };
     let labels = thread.labels.iter().map(label).collect();
     let (steps, uncut) = (lowering.steps, lowering.uncut);
     Lowered { graph: flow::graph(steps, labels), uncut }
@@ -135,7 +135,7 @@ struct Lowering<'s, 'a> {
     span: Span,
     line: u32,
     text: String,
-    labels: Vec<&'s str>,
+    labels: &'a HashMap<&'s str, usize>,
 }
 
 impl<'s> Lowering<'s, '_> {
@@ -218,8 +218,8 @@ impl<'s> Lowering<'s, '_> {
 
     fn jump(&mut self, condition: Option<Condition>, target: &(Operand<'s>, Span)) {
         let (Operand::Label(name), span) = target else { unreachable!("a jump was read with its label") };
-        let Some(label) = self.labels.iter().position(|l| l == name) else {
-            let meant = self.problems.nearest(name, self.labels.iter().copied());
+        let Some(&label) = self.labels.get(name) else {
+            let meant = self.problems.nearest(name, self.labels.keys().copied());
             let unknown = Problem::error(format!("unknown label `{name}`")).at(*span);
             let help = unknown.label("no such label in this thread").suggest(meant);
             self.problems.report(help);

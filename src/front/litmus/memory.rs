@@ -45,6 +45,8 @@ pub struct Memory<'s> {
     by_name: HashMap<&'s str, usize>,
     /// Per width the first cell and the one behind the last.
     zones: HashMap<u32, (usize, usize)>,
+    /// Cells that have been declared.
+    cells: usize,
     /// Whether some address is used as a value.
     pub has_addresses: bool,
 }
@@ -63,6 +65,7 @@ impl<'s> Memory<'s> {
             locations: vec![],
             by_name: HashMap::new(),
             zones: HashMap::new(),
+            cells: 0,
             has_addresses: false,
         }
     }
@@ -80,8 +83,8 @@ impl<'s> Memory<'s> {
         if self.locations[index].declared {
             problems.report(Problem::error(format!("location `{name}` is there twice")).at(span));
         }
-        let cells: usize = self.locations.iter().map(|l| l.initial.len()).sum();
-        if cells + initial.len() > MAX_CELLS {
+        self.cells += initial.len();
+        if self.cells > MAX_CELLS {
             let message = format!("at most {MAX_CELLS} locations and elements are supported");
             problems.report(Problem::error(message).at(span));
             return;

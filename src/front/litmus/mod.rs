@@ -29,7 +29,7 @@ use lower::{Context, Form, Registers, lower};
 use memory::{Initial, Memory, constant, fits, fitted};
 use parse::Thread;
 use question::{Place, Question, Right, observed};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use x86::{Arch, Flag};
 
 /// Reads a test as a program. An `Err` holds all errors, and the warnings too.
@@ -198,14 +198,11 @@ impl<'s> Test<'s> {
     }
 
     fn litmus(&self, columns: &[Place<'s>], registers: &mut [Registers]) -> Litmus {
-        let mut atoms: Vec<(Place, Atom)> = Vec::new();
-        let mut add = |place: &Place<'s>| atoms.push((*place, self.atom(place, registers)));
-        columns.iter().for_each(&mut add);
-        self.question.prop.for_each_place(&mut |place, _| add(&place));
-        let atom = |place: &Place<'s>| {
-            let found = atoms.iter().find(|(p, _)| p == place);
-            found.expect("every place of the condition has its atom").1.clone()
-        };
+        let mut atoms: BTreeMap<Place, Atom> = BTreeMap::new();
+        for place in columns {
+            atoms.insert(*place, self.atom(place, registers));
+        }
+        let atom = |place: &Place<'s>| atoms[place].clone();
         let compare = |left: &Place<'s>, equal: bool, right: &Right<'s>| -> Pred {
             let right = match right {
                 Right::Const(value) => Expr::Const(self.as_kept(left, *value)),

@@ -6,7 +6,8 @@
 use super::lex::{self, Kind, Token, Tokens, expected};
 use super::x86::{self, Arch, Op, Part, register};
 use crate::front::problems::{Problem, Problems, Reported, Span};
-use crate::model::Value;
+use crate::model::{MAX_THREADS, Value};
+use std::collections::HashMap;
 
 pub struct Thread<'s> {
     pub name: &'s str,
@@ -14,7 +15,9 @@ pub struct Thread<'s> {
     pub number: u64,
     pub instructions: Vec<Instruction<'s>>,
     /// Each label with the instruction it stands before.
-    pub labels: Vec<(&'s str, usize, Span)>,
+    pub labels: Vec<(&'s str, usize)>,
+    /// The labels' places in the list.
+    pub by_label: HashMap<&'s str, usize>,
 }
 
 pub struct Instruction<'s> {
@@ -65,7 +68,12 @@ pub fn threads<'s>(clean: &'s str, program: Span, arch: Arch, problems: &mut Pro
         rows.push(last);
     }
     let mut rows = rows.into_iter();
-    let names = rows.next().unwrap_or_default();
+    let mut names = rows.next().unwrap_or_default();
+    if names.len() > MAX_THREADS {
+        let all = names[0].to(names[names.len() - 1]);
+        problems.report(Problem::error(format!("at most {MAX_THREADS} threads are supported")).at(all));
+        names.truncate(MAX_THREADS);
+    }
     let mut threads: Vec<Thread> = names.iter().map(|cell| thread(clean, *cell, problems)).collect();
     if threads.is_empty() {
         problems.report(
@@ -137,7 +145,13 @@ fn thread<'s>(clean: &'s str, cell: Span, problems: &mut Problems) -> Thread<'s>
         let wrong = Problem::error(format!("`{name}` is no name for a thread")).at(cell);
         problems.report(wrong.help("the first row has the threads' names, P0 | P1 | …"));
     }
-    Thread { name, number: number.unwrap_or(u64::MAX), instructions: vec![], labels: vec![] }
+    Thread {
+        name,
+        number: number.unwrap_or(u64::MAX),
+        instructions: vec![],
+        labels: vec![],
+        by_label: HashMap::new(),
+    }
 }
 
 /// One cell of a row.
@@ -154,11 +168,11 @@ impl<'s> Cell<'s, '_> {
         while self.tokens.peek().kind == Kind::Name && self.tokens.peek_at(1).kind == Kind::Colon {
             let label = self.tokens.next();
             self.tokens.next();
-            if thread.labels.iter().any(|(name, ..)| *name == label.text) {
+            if thread.by_label.insert(label.text, thread.labels.len()).is_some() {
                 let twice = Problem::error(format!("label `{}` is there twice in this thread", label.text));
                 self.problems.report(twice.at(label.span));
             }
-            thread.labels.push((label.text, thread.instructions.len(), label.span));
+            thread.labels.push((label.text, thread.instructions.len()));
         }
         let span = self.tokens.peek().span.to(self.tokens.span());
         if self.is_word("lock") {

@@ -237,6 +237,21 @@ fn nesting_is_limited_and_long_lists_are_not() {
 }
 
 #[test]
+fn large_tests_are_read_in_time_that_grows_with_them() {
+    let count = 20_000;
+    let labels: String = (0..count).map(|i| format!("L{i}: JMP L{} ;\n", count - 1 - i)).collect();
+    program(&format!("X86 T\n{{}}\nP0;\n{labels}exists (0:EAX=0)"));
+    let locations: String = (0..count).map(|i| format!("x{i}={i};")).collect();
+    let sum: Vec<String> = (0..count).map(|i| format!("x{i}={i}")).collect();
+    program(&format!("X86 T\n{{{locations}}}\nP0;\nNOP;\nexists ({})", sum.join(r" /\ ")));
+    program("X86 T\n{int t[1000000]; 0:EAX=t}\nP0;\nNOP;\nlocations [t]");
+    let threads: Vec<String> = (0..count).map(|t| format!("P{t}")).collect();
+    let found =
+        wrong(&format!("X86 T\n{{}}\n{};\nNOP{};\nexists (x=1)", threads.join("|"), "|".repeat(count - 1)));
+    assert_eq!(found[0].0, "at most 1000 threads are supported");
+}
+
+#[test]
 fn a_bare_location_on_the_right_is_an_address() {
     let source = "X86 T\n{y=1}\nP0;\nMOV EAX,[y];\nexists (0:EAX=y)";
     let input = read(source).expect("it is a test");

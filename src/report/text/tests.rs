@@ -48,12 +48,7 @@ pub fn sb_trace() -> Trace {
     let (x, y) = (access(&p, 0, 0, 0, 1), access(&p, 1, 0, 1, 1));
     let (r0, r1) = (access(&p, 0, 1, 1, 0), access(&p, 1, 1, 0, 0));
     let (fx, fy) = (flush(&x, 0), flush(&y, 1));
-    Trace {
-        model: Model::Tso,
-        events: vec![x, y, r0, r1, fx, fy],
-        against: Against::Property(0),
-        safe_under_sc: false,
-    }
+    Trace { model: Model::Tso, events: vec![x, y, r0, r1, fx, fy], against: Against::Property(0), safe_under_sc: false }
 }
 
 const PLAIN: Style = Style { width: 100, color: false };
