@@ -4,6 +4,7 @@
 //! All of it is plain data. Who finds an answer is the engines' business, who prints it the reports'.
 
 use crate::model::{Addr, Atom, EdgeId, Expr, Instr, Loc, Pred, Program, PropertyKind, ThreadId, Value};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -430,6 +431,18 @@ impl Outcome {
             Answer::Unknown(_) => "unknown",
         }
     }
+}
+
+/// The final states of a program, as far as somebody looks at them.
+#[derive(Clone, Debug)]
+pub struct Outcomes {
+    /// The values of what is observed, in the order in which it was asked for: each combination once, all that there
+    /// are. Or the limit that ended the search before that was known.
+    pub states: Result<BTreeSet<Vec<Value>>, Limit>,
+    /// Whether some run ends in an error of a thread, and so in no final state.
+    pub goes_wrong: bool,
+    pub model: Model,
+    pub stats: Stats,
 }
 
 /// Does the clause hold, given where the threads stand and what an atom is worth?

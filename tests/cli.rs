@@ -581,6 +581,81 @@ fn an_interrupt_ends_in_unknown() {
     assert_eq!(object["limit"], "cancelled");
 }
 
+const LITMUS_SB: &str = r"X86 SB
+{}
+ P0          | P1          ;
+ MOV [x],$1  | MOV [y],$1  ;
+ MOV EAX,[y] | MOV EAX,[x] ;
+~exists (0:EAX=0 /\ 1:EAX=0)
+";
+
+#[test]
+fn final_states_are_listed_as_herd_does() {
+    let ran = fed(&["outcomes", "-", "--from", "litmus"], LITMUS_SB.as_bytes());
+    let expected = r"Test SB Forbidden
+States 4
+0:EAX=0; 1:EAX=0;
+0:EAX=0; 1:EAX=1;
+0:EAX=1; 1:EAX=0;
+0:EAX=1; 1:EAX=1;
+No
+Witnesses
+Positive: 3 Negative: 1
+Condition ~exists (0:EAX=0 /\ 1:EAX=0)
+Observation SB Sometimes 1 3
+Time SB ";
+    assert!(ran.out.starts_with(expected) && ran.out.ends_with("\n\n"), "{}", ran.out);
+    assert_eq!((ran.code, &ran.err[..]), (0, ""));
+    let quiet = fed(&["outcomes", "-", "--from", "litmus", "-q", "--model", "sc"], LITMUS_SB.as_bytes());
+    assert_eq!((&quiet.out[..], quiet.code), ("Observation SB Never 0 3\n", 0));
+    let checked = fed(&["check", "-", "--from", "litmus", "-q"], LITMUS_SB.as_bytes());
+    assert_eq!((&checked.out[..], checked.code), ("violated\n", VIOLATED));
+}
+
+#[test]
+fn final_states_of_many_files_come_in_the_order_of_the_files() {
+    let name = |i: usize| format!("outcomes-{i}.litmus");
+    let path = |i: usize| file(&name(i), LITMUS_SB.replace("SB", &format!("SB{i}")).as_bytes());
+    let wrong = file("outcomes-wrong.litmus", LITMUS_SB.replace("MOV [x]", "MOVE [x]").as_bytes());
+    let mut paths: Vec<PathBuf> = (0..20).map(path).collect();
+    paths.insert(7, wrong);
+    let mut args = vec!["outcomes", "--json"];
+    args.extend(paths.iter().map(|p| p.to_str().expect("the path is text")));
+    let ran = overtake(&args);
+    assert_eq!(ran.code, BAD_INPUT);
+    assert!(
+        ran.err.contains("instruction `MOVE` is not supported") && ran.err.contains(":4:2"),
+        "{}",
+        ran.err
+    );
+    let objects = ran.objects();
+    let names: Vec<&str> = objects.iter().map(|o| o["test"].as_str().expect("it has a name")).collect();
+    assert_eq!(names, (0..20).map(|i| format!("SB{i}")).collect::<Vec<_>>());
+    for object in &objects {
+        assert_eq!((&object["observation"], &object["verdict"]), (&"Sometimes".into(), &"No".into()));
+        assert_eq!(object["states"][0], serde_json::json!({ "0:EAX": 0, "1:EAX": 0 }));
+        assert_eq!((&object["model"], &object["command"]), (&"tso".into(), &"outcomes".into()));
+    }
+}
+
+#[test]
+fn a_list_of_final_states_is_complete_or_not_given() {
+    let ran = fed(&["outcomes", "-", "--from", "litmus", "--states", "2", "--json"], LITMUS_SB.as_bytes());
+    let object = &ran.objects()[0];
+    assert_eq!(
+        (ran.code, &object["verdict"], &object["limit"]),
+        (UNKNOWN, &"unknown".into(), &"states".into())
+    );
+    assert!(object.get("states").is_none() && object.get("observation").is_none());
+    let endless = "X86 T\n{}\nP0 ;\nL: MOV [x],$1 ;\nJMP L ;\nexists (x=1)\n";
+    let ran = fed(&["outcomes", "-", "--from", "litmus", "--states", "1000"], endless.as_bytes());
+    assert_eq!(ran.out.lines().nth(1), Some("States 0"), "no run ends: {}", ran.out);
+    let native = overtake(&["outcomes", SB, "-q"]);
+    assert_eq!(native.code, 0, "{}", native.err);
+    let none = fed(&["outcomes", "-", "--from", "tso"], b"shared x\nthread p\nnop\nend\nforbid [x] == 1\n");
+    assert_eq!((none.code, &none.out[..]), (BAD_INPUT, ""));
+}
+
 #[test]
 fn show_lists_a_program() {
     let ran = overtake(&["show", SB]);

@@ -4,6 +4,7 @@ use super::terminal::Terminal;
 use super::{InputArgs, diagnose};
 use crate::front::{self, Diagnostic, Severity};
 use crate::model::Program;
+use crate::model::litmus::Litmus;
 use clap::ValueEnum;
 use std::io::Read;
 use std::path::Path;
@@ -17,10 +18,19 @@ pub enum Format {
     Tso,
     /// The program model itself (.ron)
     Ron,
+    /// x86 litmus tests (.litmus)
+    Litmus,
     /// Trencher (.txt)
     Trencher,
     /// Memorax (.rmm)
     Rmm,
+}
+
+/// A program with what is asked of its final states, and the warnings about it.
+pub struct Test {
+    pub program: Program,
+    pub litmus: Litmus,
+    pub warnings: String,
 }
 
 /// The program, with its warnings shown. `None` after its errors have been shown.
@@ -44,29 +54,58 @@ pub fn read(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<Progra
     }
 }
 
-type Parsed = Result<front::Input, Vec<Diagnostic>>;
+/// The program and what is asked of its final states. Whatever is wrong comes back as text, for many files are read
+/// side by side and shown in their order.
+pub fn read_test(path: &Path, args: &InputArgs, color: bool) -> Result<Test, String> {
+    let name = path.display().to_string();
+    let error = |message: &str| format!("error: {message}\n");
+    let (source, parsed) = load_test(path, args).map_err(|message| error(&message))?;
+    let shown = |diagnostics: &[Diagnostic]| diagnose::render(&name, &source, diagnostics, color);
+    let (input, litmus) = parsed.map_err(|wrong| shown(&wrong))?;
+    let stem = path.file_stem().map_or("-".into(), |stem| stem.to_string_lossy());
+    let litmus = litmus.or_else(|| Litmus::of(&input.program, &stem)).ok_or_else(|| {
+        error(&format!(
+            "{name}: final states are listed for one property (exists, never or forall), not none or more"
+        ))
+    })?;
+    Ok(Test { litmus, warnings: shown(&input.warnings), program: input.program })
+}
 
-fn load(path: &Path, args: &InputArgs) -> Result<(String, Parsed), String> {
+type Parsed<T> = Result<T, Vec<Diagnostic>>;
+
+/// What was read, with what a litmus test says beside its program.
+type WithTest = (front::Input, Option<Litmus>);
+
+fn load(path: &Path, args: &InputArgs) -> Result<(String, Parsed<front::Input>), String> {
+    load_test(path, args).map(|(source, parsed)| (source, parsed.map(|(input, _)| input)))
+}
+
+fn load_test(path: &Path, args: &InputArgs) -> Result<(String, Parsed<WithTest>), String> {
     let format = match args.from {
         Some(format) => format,
         None => format_of(path)?,
-    };
-    let bytes = bytes(path)?;
-    let source = match String::from_utf8(bytes) {
-        Ok(source) => source,
-        Err(e) => return Ok(not_text(e)),
     };
     if format != Format::Tso && !args.define.is_empty() {
         let why = "only programs in the native language have parameters to define with -D";
         return Err(format!("{}: {why}", path.display()));
     }
-    let input = match format {
-        Format::Tso => front::tso::read(&source, &args.define),
-        Format::Ron => front::ron::read(&source),
-        Format::Trencher => front::trencher::read(&source),
-        Format::Rmm => front::rmm::read(&source),
+    let bytes = bytes(path)?;
+    let source = match String::from_utf8(bytes) {
+        Ok(source) => source,
+        Err(e) => {
+            let (source, wrong) = not_text(e);
+            return Ok((source, Err(vec![wrong])));
+        }
     };
-    Ok((source, input))
+    let alone = |input: front::Input| (input, None);
+    let parsed = match format {
+        Format::Tso => front::tso::read(&source, &args.define).map(alone),
+        Format::Ron => front::ron::read(&source).map(alone),
+        Format::Trencher => front::trencher::read(&source).map(alone),
+        Format::Rmm => front::rmm::read(&source).map(alone),
+        Format::Litmus => front::litmus::read_test(&source).map(|(input, litmus)| (input, Some(litmus))),
+    };
+    Ok((source, parsed))
 }
 
 fn format_of(path: &Path) -> Result<Format, String> {
@@ -74,11 +113,12 @@ fn format_of(path: &Path) -> Result<Format, String> {
     match extension {
         Some("tso") => Ok(Format::Tso),
         Some("ron") => Ok(Format::Ron),
+        Some("litmus") => Ok(Format::Litmus),
         Some("txt") => Ok(Format::Trencher),
         Some("rmm") => Ok(Format::Rmm),
         _ if path == Path::new("-") => Err("standard input needs --from to say what it is".to_string()),
         _ => Err(format!(
-            "{}: the name does not say what format this is; known are .tso, .ron, .txt and .rmm, or use --from",
+            "{}: the name does not say what format this is; known are .tso, .ron, .litmus, .txt and .rmm, or use --from",
             path.display()
         )),
     }
@@ -99,7 +139,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// A file that is no text: the place of the first byte that is none, in what can be shown of it.
-fn not_text(e: std::string::FromUtf8Error) -> (String, Parsed) {
+fn not_text(e: std::string::FromUtf8Error) -> (String, Diagnostic) {
     let at = e.utf8_error().valid_up_to();
     let byte = e.as_bytes()[at];
     let source = String::from_utf8_lossy(e.as_bytes()).into_owned();
@@ -110,5 +150,5 @@ fn not_text(e: std::string::FromUtf8Error) -> (String, Parsed) {
         label: "a program is text".to_string(),
         help: None,
     };
-    (source, Err(vec![wrong]))
+    (source, wrong)
 }

@@ -10,6 +10,7 @@ pub mod diagnose;
 mod input;
 mod interrupt;
 mod limits;
+mod outcomes;
 mod robust;
 mod show;
 mod terminal;
@@ -66,6 +67,9 @@ enum Command {
     Check(CheckArgs),
     /// Do SC and TSO have the same behaviours?
     Robust(RobustArgs),
+    /// Lists all final states, in the shape of herd's output (litmus tests)
+    #[command(after_help = outcomes::COUNTS)]
+    Outcomes(OutcomesArgs),
     /// Shows a program: its memory, its threads step by step, what each may still touch
     Show(ShowArgs),
     /// Writes a program in another format
@@ -153,6 +157,15 @@ struct CheckArgs {
 struct RobustArgs {
     #[command(flatten)]
     search: SearchArgs,
+}
+
+#[derive(Debug, Args)]
+struct OutcomesArgs {
+    #[command(flatten)]
+    search: SearchArgs,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t)]
+    model: ModelArg,
 }
 
 #[derive(Debug, Args)]
@@ -289,6 +302,7 @@ impl Cli {
         match self.command {
             Command::Check(args) => check::run(&args, &terminal),
             Command::Robust(args) => robust::run(&args, &terminal),
+            Command::Outcomes(args) => outcomes::run(&args, &terminal),
             Command::Show(args) => show::run(&args, &terminal),
             Command::Convert(args) => convert::run(&args, &terminal),
             Command::Completions { shell } => {

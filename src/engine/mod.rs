@@ -7,18 +7,21 @@
 
 mod explicit;
 mod lazy;
+mod outcomes;
 mod tidy;
 mod vacuity;
 
 pub use crate::extend::Form;
 pub use crate::robust::attack::Pruning;
 
-use crate::model::Program;
+use crate::model::{Atom, Program};
 use crate::reach::{Goals, Order, Reductions};
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question, Refuted};
 use crate::sem::replay;
-use crate::verdict::{Action, Answer, Goal, Limit, Limits, Model, Outcome, RobustAnswer, Robustness, Trace};
+use crate::verdict::{
+    Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, RobustAnswer, Robustness, Trace,
+};
 use lazy::Lazy;
 use std::time::Instant;
 use thiserror::Error;
@@ -149,6 +152,11 @@ pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<R
         (None, None) => RobustAnswer::Robust,
     };
     Ok(Robustness { answer, attacks: reply.attacks.count, stats: reply.stats })
+}
+
+/// Which final states are there, as far as these registers and cells are concerned?
+pub fn outcomes(program: &Program, observed: &[Atom], options: &Options, limits: &Limits) -> Outcomes {
+    outcomes::find(program, observed, options, limits)
 }
 
 impl Options {

@@ -3,7 +3,9 @@
 //! A front end sees the model and nothing else. Bad input is a list of [`Diagnostic`]s, each with its place
 //! in the file; who prints them, and how, is not decided here.
 
+mod flow;
 mod fold;
+pub mod litmus;
 mod problems;
 pub mod promela;
 pub mod rmm;

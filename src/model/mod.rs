@@ -7,6 +7,7 @@ pub mod access;
 pub mod expr;
 pub mod instr;
 pub mod interval;
+pub mod litmus;
 pub mod live;
 pub mod mute;
 pub mod program;

@@ -502,13 +502,34 @@ impl ProgramMachine {
         if self.code.threads.iter().enumerate().any(trapped) {
             return true;
         }
-        if (0..work.buffers.len()).any(|t| self.has_pending(work, t) && !self.held_up(work, t)) {
+        if !self.is_drained(work) {
             return false;
         }
         let ended = |(t, thread): (usize, &CThread)| work.vals[t] == thread.end as Value;
         let finished = || self.code.threads.iter().enumerate().all(ended);
         let clauses = &mut self.code.clauses.iter();
         clauses.any(|c| (c.when == When::Always || finished()) && self.holds(work, &c.pred))
+    }
+
+    /// Are all buffers empty, but for those that a block freezes?
+    fn is_drained(&self, work: &Work) -> bool {
+        (0..work.buffers.len()).all(|t| !self.has_pending(work, t) || self.held_up(work, t))
+    }
+
+    /// What becomes of a state for whoever gathers final ones.
+    pub(crate) fn ending(&self, scratch: &mut Scratch, state: &[u64]) -> Ending {
+        self.unpack(state, &mut scratch.base);
+        let work = &scratch.base;
+        let mut at = work.vals.iter().zip(&self.code.threads);
+        if at.any(|(node, thread)| *node == thread.trap as Value) {
+            return Ending::Wrong;
+        }
+        let mut at = work.vals.iter().zip(&self.code.threads);
+        let ended = at.all(|(node, thread)| *node == thread.end as Value);
+        if !ended || !self.is_drained(work) {
+            return Ending::None;
+        }
+        Ending::Final(self.code.clauses.iter().map(|c| self.value(work, &c.pred)).collect())
     }
 
     /// How far the state is from the nearest clause: steps in the graphs to the locations it names, and one for each
@@ -534,13 +555,17 @@ impl ProgramMachine {
     }
 
     fn holds(&self, work: &Work, pred: &Expr<SlotAtom>) -> bool {
+        self.value(work, pred) != 0
+    }
+
+    fn value(&self, work: &Work, pred: &Expr<SlotAtom>) -> Value {
         let atom = |a: &SlotAtom| match a {
             SlotAtom::At { thread, nodes, .. } => {
                 nodes.contains(&(work.vals[*thread as usize] as u32)) as Value
             }
             SlotAtom::Value(slot) => work.vals[*slot as usize],
         };
-        pred.eval(&atom).expect("validity refuses predicates that may divide by zero") != 0
+        pred.eval(&atom).expect("validity refuses predicates that may divide by zero")
     }
 
     /// Can no goal state follow any more, whatever happens?
@@ -637,6 +662,15 @@ impl ProgramMachine {
         self.normalise(&mut work, &mut Vec::new(), &mut record);
         (work, record)
     }
+}
+
+/// Is a state the end of a run?
+pub(crate) enum Ending {
+    None,
+    /// All threads are at their ends and all buffers are empty: what each clause of the goal is worth there.
+    Final(Vec<Value>),
+    /// A thread has gone wrong by itself.
+    Wrong,
 }
 
 /// Farther than this is all the same.

@@ -17,7 +17,7 @@ pub use explore::{Found, Goals, Order, Search, explore};
 pub use machine::{Memory, ProgramMachine};
 // For the machines that other modules build on this one.
 pub(crate) use compile::{CEdge, Node, Op, lock_slot};
-pub(crate) use machine::{Record, Scratch, Taken, Work};
+pub(crate) use machine::{Ending, Record, Scratch, Taken, Work};
 
 use crate::verdict::Action;
 

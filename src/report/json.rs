@@ -2,9 +2,11 @@
 //!
 //! Fields may be added and are never renamed. What an event does not have (an address, a value) is left out.
 
+use super::outcomes::{Table, condition};
+use crate::model::litmus::{Litmus, Shown};
 use crate::model::{Program, Value as Number};
 use crate::verdict::{
-    Act, Against, Answer, AttackCount, Delay, Event, Limit, Model, Outcome, Relation, RobustAnswer,
+    Act, Against, Answer, AttackCount, Delay, Event, Limit, Model, Outcome, Outcomes, Relation, RobustAnswer,
     Robustness, Round, Source, Stats, Trace, Trap, Witness,
 };
 use serde_json::{Map, Value, json};
@@ -168,6 +170,48 @@ pub fn robustness(program: &Program, file: &str, robustness: &Robustness, peak_k
         RobustAnswer::Robust => {}
     }
     fields.into()
+}
+
+/// The final states of one file, and what its condition says of them.
+pub fn outcomes(
+    program: &Program,
+    litmus: &Litmus,
+    file: &str,
+    outcomes: &Outcomes,
+    peak_kb: Option<u64>,
+) -> Value {
+    let table = Table::new(program, litmus, outcomes);
+    let verdict = table.as_ref().map_or("unknown", Table::verdict);
+    let mut fields = common(file, "outcomes", verdict, &outcomes.stats, peak_kb);
+    let explored = fields.remove("states");
+    fields.insert("explored".into(), explored.unwrap_or_default());
+    fields.insert("model".into(), outcomes.model.name().into());
+    fields.insert("test".into(), litmus.name.clone().into());
+    fields.insert("condition".into(), condition(litmus).into());
+    fields.insert("goes_wrong".into(), outcomes.goes_wrong.into());
+    match table {
+        Ok(table) => {
+            let states = table.rows.iter().map(|row| final_state(litmus, row)).collect();
+            fields.insert("states".into(), Value::Array(states));
+            fields.insert("observation".into(), table.observation().into());
+            let (positive, negative) = table.witnesses();
+            fields.insert("positive".into(), positive.into());
+            fields.insert("negative".into(), negative.into());
+        }
+        Err(limit) => {
+            fields.insert("limit".into(), limit_name(&limit).into());
+            fields.insert("reason".into(), super::limit_reached(&limit).into());
+        }
+    }
+    fields.into()
+}
+
+fn final_state(litmus: &Litmus, row: &[Shown]) -> Value {
+    let value = |shown: &Shown| match shown {
+        Shown::Number(number) => i64::try_from(*number).map_or_else(|_| (*number as u64).into(), Value::from),
+        Shown::Address(name) => name.clone().into(),
+    };
+    litmus.observed.iter().zip(row).map(|(column, shown)| (column.name.clone(), value(shown))).collect()
 }
 
 /// Store, path and load as events; the trace, and the cycle by the events' places in it.

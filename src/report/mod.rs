@@ -7,6 +7,7 @@ pub mod answer;
 pub mod dot;
 pub mod json;
 pub mod listing;
+pub mod outcomes;
 pub mod robust;
 mod table;
 pub mod text;

@@ -5,7 +5,6 @@
 //! `thread` for its instructions, `flow` for its graph), then properties over all of them (`query`).
 //! Everything that is wrong is reported, except that reading stops once a program unfolds to more than fits.
 
-mod flow;
 mod labels;
 mod lower;
 mod names;
@@ -13,10 +12,9 @@ mod query;
 mod thread;
 
 use super::ast::{File, Thread, ThreadIndex};
-use crate::front::fold;
 use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::model::program::ProgramParts;
-use crate::model::{MAX_THREADS, RegExpr, ThreadId, UnOp, Value};
+use crate::model::{MAX_THREADS, ThreadId, Value};
 use names::Names;
 use query::{Cast, Query};
 use std::collections::HashMap;
@@ -42,11 +40,6 @@ pub fn expand<'s>(
     let properties = file.properties.iter().filter_map(|p| query.property(p).ok()).collect();
     let threads = cast.threads.into_iter().map(|t| t.parts).collect();
     Ok(ProgramParts { memory, threads, properties })
-}
-
-/// What an `if` needs to hold in order to go on instead of jumping.
-fn negation(e: RegExpr) -> RegExpr {
-    fold::unary(UnOp::Not, e)
 }
 
 fn threads<'s>(

@@ -4,9 +4,9 @@
 //! `repeat` exist once per copy; in the model the copy with k = 2 of `wait` is called `wait_2`.
 //! The steps that come out are strung into a graph by `flow`.
 
-use super::flow::{self, Action, Label, LabelId, Step};
 use super::lower::{Leaves, Role, lower};
 use super::names::{Locals, Meaning, Names, used_too_early};
+use crate::front::flow::{self, Action, Label, LabelId, Step};
 use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Expr, Name, Op, Range, Stmt};
 use crate::model::expr::MAX_DEPTH;

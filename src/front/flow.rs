@@ -4,7 +4,8 @@
 //! Only a circle of gotos, which leads nowhere, needs a step of its own to go round on.
 //! Invariant: locations and edges are numbered in the order of the text, and `end` is the last location.
 
-use crate::model::{Edge, Instr, Loc, Location, RegExpr};
+use super::fold;
+use crate::model::{Edge, Instr, Loc, Location, RegExpr, UnOp};
 
 /// A label, by its place in the list of all labels of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub fn graph(steps: Vec<Step>, labels: Vec<Label>) -> Graph {
             Action::Do(instr) => edge(instr, next, &step.text),
             Action::If(e, label) => {
                 edge(Instr::Assume(e.clone()), at(&label), &step.text);
-                edge(Instr::Assume(super::negation(e)), next, &step.text);
+                edge(Instr::Assume(fold::unary(UnOp::Not, e)), next, &step.text);
             }
             Action::Choose(targets) => {
                 targets.iter().for_each(|label| edge(Instr::Nop, at(label), &step.text));

@@ -1,0 +1,124 @@
+//! `overtake outcomes`: all final states of litmus tests, many files side by side, answers in the order of the files.
+
+use super::interrupt::Interrupt;
+use super::terminal::Terminal;
+use super::{Exit, ModelArg, OutcomesArgs, input, limits};
+use crate::engine::{self, Options};
+use crate::report;
+use crate::verdict::Model;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+/// What the numbers in the output are.
+pub const COUNTS: &str = "The numbers behind Positive, Negative and Observation count final states. herd counts \
+                          executions there, and so has other numbers; states, verdicts and Never, Sometimes and Always \
+                          mean the same.\n\nExit codes: 0 all states were found, whatever the condition says of them; 5 \
+                          unknown (a limit was reached); 2 wrong usage or input.";
+
+/// What one file came to.
+struct Answer {
+    text: String,
+    complaints: String,
+    exit: Exit,
+}
+
+pub fn run(args: &OutcomesArgs, terminal: &Terminal) -> Exit {
+    let (files, interrupt) = (&args.search.files, Interrupt::new());
+    let options = options(args);
+    if let [file] = &files[..] {
+        let answer = outcomes(file, args, &options, &interrupt, terminal);
+        return show(&answer, terminal);
+    }
+    let workers = options.workers.min(files.len());
+    let options = Options { workers: 1, ..options };
+    let (next, (sender, answers)) = (AtomicUsize::new(0), mpsc::channel());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            let sender = sender.clone();
+            scope.spawn(|| {
+                let sender = sender;
+                while let Some((i, file)) = claim(&next, files) {
+                    let answer = outcomes(file, args, &options, &interrupt, terminal);
+                    if sender.send((i, answer)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        in_order(answers).map(|answer| show(&answer, terminal)).max().unwrap_or(Exit::Good)
+    })
+}
+
+fn claim<'a, T>(next: &AtomicUsize, all: &'a [T]) -> Option<(usize, &'a T)> {
+    let i = next.fetch_add(1, Ordering::Relaxed);
+    Some((i, all.get(i)?))
+}
+
+/// What arrives with numbers from 0 up, in the order of the numbers.
+fn in_order<T>(arriving: mpsc::Receiver<(usize, T)>) -> impl Iterator<Item = T> {
+    let (mut early, mut next) = (BTreeMap::new(), 0);
+    std::iter::from_fn(move || {
+        while !early.contains_key(&next) {
+            let (i, answer) = arriving.recv().ok()?;
+            early.insert(i, answer);
+        }
+        next += 1;
+        early.remove(&(next - 1))
+    })
+}
+
+fn options(args: &OutcomesArgs) -> Options {
+    let model = match args.model {
+        ModelArg::Sc => Model::Sc,
+        ModelArg::Tso => Model::Tso,
+    };
+    Options { model, ..args.search.options() }
+}
+
+fn show(answer: &Answer, terminal: &Terminal) -> Exit {
+    terminal.complain(&answer.complaints);
+    terminal.print(&answer.text);
+    answer.exit
+}
+
+fn outcomes(
+    file: &Path,
+    args: &OutcomesArgs,
+    options: &Options,
+    interrupt: &Interrupt,
+    terminal: &Terminal,
+) -> Answer {
+    let search = &args.search;
+    let test = match input::read_test(file, &search.input, terminal.color_errors) {
+        Ok(test) => test,
+        Err(complaints) => return Answer { text: String::new(), complaints, exit: Exit::BadInput },
+    };
+    let limits = interrupt.watch(search.limits());
+    let atoms: Vec<_> = test.litmus.observed.iter().map(|o| o.atom.clone()).collect();
+    let found = {
+        let alone = search.files.len() == 1 && !search.json && !search.quiet;
+        let _progress = alone.then(|| terminal.progress(&limits));
+        engine::outcomes(&test.program, &atoms, options, &limits)
+    };
+    let name = file.display().to_string();
+    let mut complaints = test.warnings;
+    if found.goes_wrong {
+        let what =
+            "some runs access memory outside all locations, or go wrong otherwise, and have no final state";
+        complaints += &format!("warning: {name}: {what}; `overtake check` shows one\n");
+    }
+    let text = match (search.json, search.quiet) {
+        (true, _) => {
+            let object =
+                report::json::outcomes(&test.program, &test.litmus, &name, &found, limits::peak_kb());
+            format!("{object}\n")
+        }
+        (_, true) => report::outcomes::summary(&test.program, &test.litmus, &found),
+        _ => report::outcomes::block(&test.program, &test.litmus, &found),
+    };
+    let exit = if found.states.is_ok() { Exit::Good } else { Exit::Unknown };
+    Answer { text, complaints, exit }
+}

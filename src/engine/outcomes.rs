@@ -1,0 +1,111 @@
+//! Which final states are there? Every combination of values that the observed registers and cells can end with.
+//!
+//! The explorer visits the states of the asked memory model as for a goal that looks at everything observed in final
+//! states, and at nothing else; what would be the goal's value is gathered instead. Its reductions keep every final state
+//! that such a goal could tell from others, whatever it says of them; so nothing is missing, and since every state is
+//! one that a run reaches, nothing is there that should not be.
+
+use super::Options;
+use crate::model::{Atom, Expr, Pred, Program, Value};
+use crate::reach::{Ending, Look, Machine, Memory, ProgramMachine, Search, Sink, Sleep, Wanted, explore};
+use crate::verdict::{Action, Clause, Goal, Limit, Limits, Model, Outcomes, Stats, When};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Limits) -> Outcomes {
+    let start = Instant::now();
+    let memory = match options.model {
+        Model::Sc => Memory::Sc,
+        Model::Tso => Memory::Tso(options.buffer),
+    };
+    let machine = ProgramMachine::new(program, &looking_at(observed), memory, options.reductions);
+    let gatherer =
+        Gatherer { machine, columns: observed.len(), found: Mutex::default(), wrong: AtomicBool::new(false) };
+    let explored = explore(&gatherer, limits, Search::new(options.order, options.workers));
+    let Gatherer { machine, found, wrong, .. } = gatherer;
+    let limit = explored.limit.or_else(|| left_out(&machine, options));
+    let stats = Stats {
+        states: explored.states,
+        transitions: explored.transitions,
+        bytes_per_state: explored.bytes as f64 / explored.states.max(1) as f64,
+        words: machine.words(),
+        workers: options.workers,
+        longest_buffer: machine.longest_buffer(),
+        time: start.elapsed(),
+        ..Stats::default()
+    };
+    let states = found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    Outcomes {
+        states: limit.map_or(Ok(states), Err),
+        goes_wrong: wrong.into_inner(),
+        model: options.model,
+        stats,
+    }
+}
+
+/// A goal with one clause for each place, and one more, without which a goal that looks at nothing would be hopeless
+/// everywhere.
+fn looking_at(observed: &[Atom]) -> Goal {
+    let clause = |pred: Pred| Clause { when: When::Final, pred, property: 0 };
+    let atoms = observed.iter().map(|atom| clause(Expr::Atom(atom.clone())));
+    Goal { clauses: atoms.chain([clause(Expr::Const(1))]).collect() }
+}
+
+/// What the search passed over, although no limit ended it.
+fn left_out(machine: &ProgramMachine, options: &Options) -> Option<Limit> {
+    match options.buffer {
+        _ if machine.too_large() => Some(Limit::StateSize(machine.words())),
+        Some(bound) if machine.overflowed() => Some(Limit::Buffer(bound)),
+        _ => None,
+    }
+}
+
+/// The program's machine, for which no state is a goal.
+struct Gatherer {
+    machine: ProgramMachine,
+    columns: usize,
+    found: Mutex<BTreeSet<Vec<Value>>>,
+    /// Some thread has gone wrong in some run.
+    wrong: AtomicBool,
+}
+
+impl Machine for Gatherer {
+    type Scratch = <ProgramMachine as Machine>::Scratch;
+
+    fn scratch(&self) -> Self::Scratch {
+        self.machine.scratch()
+    }
+
+    fn initial(&self, scratch: &mut Self::Scratch, sink: &mut impl Sink) {
+        self.machine.initial(scratch, sink);
+    }
+
+    fn expand(
+        &self,
+        scratch: &mut Self::Scratch,
+        state: &[u64],
+        wanted: Wanted,
+        sleep: Sleep,
+        sink: &mut impl Sink,
+    ) {
+        self.machine.expand(scratch, state, wanted, sleep, sink);
+    }
+
+    fn look(&self, scratch: &mut Self::Scratch, state: &[u64]) -> Look {
+        match self.machine.ending(scratch, state) {
+            Ending::None => {}
+            Ending::Wrong => self.wrong.store(true, Ordering::Relaxed),
+            Ending::Final(mut values) => {
+                values.truncate(self.columns);
+                self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(values);
+            }
+        }
+        Look::Rank(0)
+    }
+
+    fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action> {
+        self.machine.path(from, to)
+    }
+}

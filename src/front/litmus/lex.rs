@@ -1,0 +1,174 @@
+//! Which words does a piece of a litmus test consist of? Tokens with their places in the file.
+//!
+//! The file's parts (`sections`) are tokenised one by one, since a bar or a semicolon means something else in each.
+//! What is no token is reported here and left out.
+
+use crate::front::problems::{Problem, Problems, Span};
+use crate::model::Value;
+use logos::Logos;
+
+#[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
+#[logos(skip r"[ \t\r\n\x0B\x0C]+")]
+pub enum Kind {
+    #[regex(r"[A-Za-z_.][A-Za-z0-9_.]*")]
+    Name,
+    #[regex("[0-9][A-Za-z0-9_]*")]
+    Number,
+    #[token("$")]
+    Dollar,
+    #[token("%")]
+    Percent,
+    #[token("&")]
+    Ampersand,
+    #[token("*")]
+    Star,
+    #[token("+")]
+    Plus,
+    #[token("-")]
+    Minus,
+    #[token(",")]
+    Comma,
+    #[token(":")]
+    Colon,
+    #[token(";")]
+    Semicolon,
+    #[token("(")]
+    LeftParen,
+    #[token(")")]
+    RightParen,
+    #[token("[")]
+    LeftBracket,
+    #[token("]")]
+    RightBracket,
+    #[token("{")]
+    LeftBrace,
+    #[token("}")]
+    RightBrace,
+    #[token("=")]
+    #[token("==")]
+    Equals,
+    #[token("!=")]
+    #[token("<>")]
+    Differs,
+    #[token("=>")]
+    Implies,
+    #[token(r"/\")]
+    And,
+    #[token(r"\/")]
+    Or,
+    #[token("~")]
+    Not,
+    End,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Token<'s> {
+    pub kind: Kind,
+    pub text: &'s str,
+    pub span: Span,
+}
+
+/// The tokens of one part of the file. Reading past the last one gives `End`, as often as one likes.
+pub struct Tokens<'s> {
+    tokens: Vec<Token<'s>>,
+    next: usize,
+    end: Span,
+}
+
+impl<'s> Tokens<'s> {
+    /// `clean` is the file without comments.
+    pub fn new(clean: &'s str, part: Span, problems: &mut Problems) -> Tokens<'s> {
+        let mut tokens = Vec::new();
+        for (kind, range) in Kind::lexer(&clean[part.start..part.end]).spanned() {
+            let span = Span { start: part.start + range.start, end: part.start + range.end };
+            let text = &clean[span.start..span.end];
+            match kind {
+                Ok(kind) => tokens.push(Token { kind, text, span }),
+                Err(()) => {
+                    problems.report(garbage(text, span));
+                }
+            }
+        }
+        let end = tokens.last().map_or(part.start, |t| t.span.end);
+        Tokens { tokens, next: 0, end: Span { start: end, end } }
+    }
+
+    pub fn peek(&self) -> Token<'s> {
+        self.peek_at(0)
+    }
+
+    pub fn peek_at(&self, ahead: usize) -> Token<'s> {
+        let none = Token { kind: Kind::End, text: "", span: self.end };
+        self.tokens.get(self.next + ahead).copied().unwrap_or(none)
+    }
+
+    pub fn next(&mut self) -> Token<'s> {
+        let token = self.peek();
+        self.next += 1;
+        token
+    }
+
+    /// The next token, if it is of this kind.
+    pub fn take(&mut self, kind: Kind) -> Option<Token<'s>> {
+        (self.peek().kind == kind).then(|| self.next())
+    }
+
+    pub fn is_at_end(&self) -> bool {
+        self.next >= self.tokens.len()
+    }
+
+    /// Steps over everything up to the next token of this kind, and over that.
+    pub fn skip_past(&mut self, kind: Kind) {
+        while !self.is_at_end() && self.next().kind != kind {}
+    }
+
+    /// All of it.
+    pub fn span(&self) -> Span {
+        self.tokens.first().map_or(self.end, |t| t.span).to(self.end)
+    }
+}
+
+fn garbage(text: &str, span: Span) -> Problem {
+    let shown: String = text.chars().take(8).flat_map(char::escape_debug).collect();
+    let problem = Problem::error(format!("`{shown}` means nothing here")).at(span);
+    if text == "#" { problem.help("comments are written (* like this *)") } else { problem }
+}
+
+/// The value of a number: decimal or `0x…`, up to 64 bits.
+pub fn number(text: &str) -> Option<Value> {
+    let value = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok()?,
+        None => text.parse::<u64>().ok()?,
+    };
+    Some(value as Value)
+}
+
+/// A number with or without a sign before it.
+pub fn signed_number(tokens: &mut Tokens, problems: &mut Problems) -> Option<Value> {
+    let minus = tokens.take(Kind::Minus);
+    let token = tokens.peek();
+    if token.kind != Kind::Number {
+        problems.report(expected("a number", token));
+        return None;
+    }
+    tokens.next();
+    match number(token.text) {
+        Some(value) if minus.is_some() => Some(value.wrapping_neg()),
+        Some(value) => Some(value),
+        None => {
+            let why = "a number is decimal or 0x and hexadecimal, and has at most 64 bits";
+            problems
+                .report(Problem::error(format!("`{}` is no number", token.text)).at(token.span).help(why));
+            None
+        }
+    }
+}
+
+/// Something else stands where this was expected.
+pub fn expected(what: &str, found: Token) -> Problem {
+    let found_text = match found.kind {
+        Kind::End => "nothing".to_string(),
+        _ => format!("`{}`", found.text),
+    };
+    Problem::error(format!("expected {what}, found {found_text}")).at(found.span)
+}

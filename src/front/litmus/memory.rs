@@ -1,0 +1,311 @@
+//! Where does each location lie, how wide is it, and what do values look like that are narrower than 64 bits?
+//!
+//! A cell of the model is a location, or an element of an array, with all its bits: accesses of another width to the
+//! same location are refused, since parts of a location would have to pass through store buffers on their own.
+//! Values as wide as registers are kept with their sign, narrower ones without (`fitted`), so that loads and stores
+//! of either kind copy them as they are.
+//!
+//! Addresses that programs compute with are numbers of bytes. Locations of one width lie together in a *zone*, in
+//! which addresses go up by that width; zones are far apart, and none contains 0. An access finds its cell from the
+//! zone of its own width alone, so that one of the wrong width, one in the middle of a location, or one through a null
+//! pointer leads outside memory, which is an error of the program.
+//! Invariant: cells are sorted by width, and those of one width lie side by side.
+
+use super::x86::Arch;
+use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::model::{MAX_CELLS, Value, Variable};
+use std::collections::HashMap;
+
+/// Where the first zone begins. All addresses fit into 31 bits, so that they are the same number at every width.
+const FIRST_ZONE: Value = 0x4000_0000;
+const ZONE: Value = 0x0800_0000;
+
+/// The width of a location that nothing tells the width of.
+pub const DEFAULT_BITS: u32 = 32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Initial<'s> {
+    Const(Value),
+    AddressOf(&'s str),
+}
+
+struct Location<'s> {
+    name: &'s str,
+    bits: Option<u32>,
+    signed: bool,
+    initial: Vec<Initial<'s>>,
+    declared: bool,
+    /// Its first cell, once all are known.
+    cell: usize,
+}
+
+pub struct Memory<'s> {
+    pub arch: Arch,
+    locations: Vec<Location<'s>>,
+    by_name: HashMap<&'s str, usize>,
+    /// Per width the first cell and the one behind the last.
+    zones: HashMap<u32, (usize, usize)>,
+    /// Cells that have been declared.
+    cells: usize,
+    /// Whether some address is used as a value.
+    pub has_addresses: bool,
+}
+
+/// The type of a location.
+#[derive(Clone, Copy, Debug)]
+pub struct Type {
+    pub bits: u32,
+    pub signed: bool,
+}
+
+impl<'s> Memory<'s> {
+    pub fn new(arch: Arch) -> Memory<'s> {
+        Memory {
+            arch,
+            locations: vec![],
+            by_name: HashMap::new(),
+            zones: HashMap::new(),
+            cells: 0,
+            has_addresses: false,
+        }
+    }
+
+    /// A location that the initial state mentions.
+    pub fn declare(
+        &mut self,
+        name: &'s str,
+        ty: Option<Type>,
+        initial: Vec<Initial<'s>>,
+        span: Span,
+        problems: &mut Problems,
+    ) {
+        let index = self.find(name);
+        if self.locations[index].declared {
+            problems.report(Problem::error(format!("location `{name}` is there twice")).at(span));
+        }
+        self.cells += initial.len();
+        if self.cells > MAX_CELLS {
+            let message = format!("at most {MAX_CELLS} locations and elements are supported");
+            problems.report(Problem::error(message).at(span));
+            return;
+        }
+        let location = &mut self.locations[index];
+        location.declared = true;
+        location.bits = ty.map(|t| t.bits);
+        location.signed = ty.is_none_or(|t| t.signed);
+        location.initial = initial;
+    }
+
+    /// The location's place in the list; one that was never mentioned before is 0.
+    fn find(&mut self, name: &'s str) -> usize {
+        let next = self.locations.len();
+        let index = *self.by_name.entry(name).or_insert(next);
+        if index == next {
+            let initial = vec![Initial::Const(0)];
+            self.locations.push(Location {
+                name,
+                bits: None,
+                signed: true,
+                initial,
+                declared: false,
+                cell: 0,
+            });
+        }
+        index
+    }
+
+    /// A location that a condition or an address mentions.
+    pub fn mention(&mut self, name: &'s str) {
+        self.find(name);
+    }
+
+    pub fn bits(&self, name: &str) -> Option<u32> {
+        self.locations[*self.by_name.get(name)?].bits
+    }
+
+    /// An access of so many bits to the location itself.
+    pub fn access(&mut self, name: &'s str, bits: u32, span: Span, problems: &mut Problems) {
+        let index = self.find(name);
+        let location = &mut self.locations[index];
+        let known = *location.bits.get_or_insert(bits);
+        if known != bits {
+            let message = format!("`{name}` has {known} bits, and this is an access of {bits} bits");
+            let why = match location.declared {
+                true => "accesses of another width than the location's type are not supported",
+                false => "accesses of different widths to one location are not supported",
+            };
+            problems.report(Problem::error(message).at(span).help(why));
+        }
+    }
+
+    /// Gives every location its cells. From here on no location may be added.
+    pub fn lay_out(&mut self) {
+        for location in &mut self.locations {
+            location.bits.get_or_insert(DEFAULT_BITS);
+        }
+        self.locations.sort_by_key(|l| l.bits);
+        self.by_name = self.locations.iter().enumerate().map(|(i, l)| (l.name, i)).collect();
+        let mut next = 0;
+        for location in &mut self.locations {
+            location.cell = next;
+            let end = next + location.initial.len();
+            self.zones.entry(location.bits.unwrap_or(DEFAULT_BITS)).or_insert((next, next)).1 = end;
+            next = end;
+        }
+    }
+
+    fn location(&self, name: &str) -> &Location<'s> {
+        &self.locations[self.by_name[name]]
+    }
+
+    /// The cell so many bytes behind the beginning of a location, if it is there.
+    pub fn cell(&self, name: &str, offset: Value) -> Option<usize> {
+        let location = self.location(name);
+        let bytes = Value::from(self.bits_of(location) / 8);
+        let element = usize::try_from(offset / bytes).ok().filter(|_| offset % bytes == 0)?;
+        (element < location.initial.len()).then_some(location.cell + element)
+    }
+
+    /// The cell of an element.
+    pub fn element(&self, name: &str, element: usize) -> Option<usize> {
+        let location = self.location(name);
+        (element < location.initial.len()).then_some(location.cell + element)
+    }
+
+    pub fn len(&self, name: &str) -> usize {
+        self.location(name).initial.len()
+    }
+
+    pub fn ty(&self, name: &str) -> Type {
+        let location = self.location(name);
+        Type { bits: self.bits_of(location), signed: location.signed }
+    }
+
+    fn bits_of(&self, location: &Location) -> u32 {
+        location.bits.unwrap_or(DEFAULT_BITS)
+    }
+
+    pub fn address(&self, name: &str) -> Value {
+        self.address_of_element(self.location(name), 0)
+    }
+
+    fn address_of_element(&self, location: &Location, element: usize) -> Value {
+        let zone = self.zone(self.bits_of(location));
+        zone.address + (location.cell + element - zone.cells.0) as Value * zone.bytes
+    }
+
+    /// The zone of accesses of so many bits.
+    pub fn zone(&self, bits: u32) -> Zone {
+        let address = FIRST_ZONE + ZONE * Value::from(bits.trailing_zeros() - 3);
+        Zone {
+            address,
+            bytes: Value::from(bits / 8),
+            cells: self.zones.get(&bits).copied().unwrap_or((0, 0)),
+        }
+    }
+
+    /// The memory of the program, and whatever does not fit into it.
+    pub fn variables(&self) -> Vec<Variable> {
+        let value = |location: &Location, initial: &Initial| match initial {
+            Initial::Const(c) => fitted(*c, self.bits_of(location), self.arch),
+            Initial::AddressOf(name) => self.address(name),
+        };
+        let variable = |l: &Location| Variable {
+            name: l.name.to_string(),
+            init: l.initial.iter().map(|i| value(l, i)).collect(),
+        };
+        self.locations.iter().map(variable).collect()
+    }
+
+    /// What addresses are called, if the test uses any as values.
+    pub fn symbols(&self) -> Vec<(Value, String)> {
+        let mut symbols = Vec::new();
+        for location in self.locations.iter().filter(|_| self.has_addresses) {
+            for element in 0..location.initial.len() {
+                let bytes = element as u32 * self.bits_of(location) / 8;
+                let name =
+                    if bytes == 0 { location.name.to_string() } else { format!("{}+{bytes}", location.name) };
+                symbols.push((self.address_of_element(location, element), name));
+            }
+        }
+        symbols
+    }
+}
+
+/// Where the locations of one width lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone {
+    pub address: Value,
+    pub bytes: Value,
+    /// The first cell and the one behind the last.
+    pub cells: (usize, usize),
+}
+
+/// The number with these low bits that stands for them in the model.
+pub fn fitted(value: Value, bits: u32, arch: Arch) -> Value {
+    let unused = 64 - bits;
+    match bits == arch.bits() {
+        true => value << unused >> unused,
+        false => ((value as u64) << unused >> unused) as Value,
+    }
+}
+
+/// Can the number be written with so many bits, with or without a sign?
+pub fn fits(value: Value, bits: u32) -> bool {
+    let unused = 64 - bits;
+    value << unused >> unused == value || ((value as u64) << unused >> unused) as Value == value
+}
+
+/// A constant as so many bits, or a complaint.
+pub fn constant(
+    value: Value,
+    bits: u32,
+    arch: Arch,
+    at: Span,
+    problems: &mut Problems,
+) -> Result<Value, Reported> {
+    if fits(value, bits) {
+        return Ok(fitted(value, bits, arch));
+    }
+    Err(problems.report(Problem::error(format!("{value} does not fit into {bits} bits")).at(at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_as_wide_as_registers_have_a_sign() {
+        assert_eq!(fitted(0xffff_ffff, 32, Arch::X86), -1);
+        assert_eq!(fitted(-1, 32, Arch::X86_64), 0xffff_ffff);
+        assert_eq!(fitted(-1, 64, Arch::X86_64), -1);
+        assert_eq!(fitted(0x1ff, 8, Arch::X86), 0xff);
+        assert!(fits(255, 8) && fits(-128, 8) && !fits(256, 8) && !fits(-129, 8) && fits(i64::MIN, 64));
+    }
+
+    #[test]
+    fn locations_of_one_width_lie_together() {
+        let mut problems = Problems::new("");
+        let mut memory = Memory::new(Arch::X86_64);
+        let span = Span::default();
+        memory.access("x", 32, span, &mut problems);
+        memory.declare(
+            "t",
+            Some(Type { bits: 64, signed: true }),
+            vec![Initial::Const(1); 2],
+            span,
+            &mut problems,
+        );
+        memory.access("y", 32, span, &mut problems);
+        memory.lay_out();
+        assert!(problems.finish().is_empty());
+        assert_eq!(
+            (memory.cell("x", 0), memory.cell("y", 0), memory.cell("t", 8)),
+            (Some(0), Some(1), Some(3))
+        );
+        assert_eq!((memory.cell("t", 4), memory.cell("t", 16), memory.cell("x", -4)), (None, None, None));
+        assert_eq!(memory.address("y") - memory.address("x"), 4);
+        assert_eq!(memory.zone(64).cells, (2, 4));
+        assert_eq!(memory.zone(8).cells, (0, 0));
+    }
+}

@@ -1,0 +1,288 @@
+//! x86 litmus tests, `.litmus`, as herd and its relatives read them: 32-bit tests in Intel's order of operands (`X86`)
+//! and 64-bit ones in AT&T's (`X86_64`).
+//!
+//! Reading goes one way: `sections` finds the parts of the file; `init`, `parse` and `question` read them, each with the
+//! words of `lex`; `width` settles how wide instructions and locations are; `memory` gives locations their cells; `lower`
+//! turns instructions into steps. All mistakes of a file come out of one run.
+//! A test becomes a program whose one property is the test's condition; what is printed about final states beyond that
+//! is in [`Litmus`].
+
+mod bound;
+mod init;
+mod lex;
+mod lower;
+mod memory;
+mod parse;
+mod question;
+mod sections;
+mod width;
+mod x86;
+
+use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::{Diagnostic, Input};
+use crate::model::litmus::{Litmus, Observed};
+use crate::model::program::{ProgramParts, ThreadParts};
+use crate::model::{Addr, Atom, BinOp, Expr, Pred, Program, Property, ThreadId, Value};
+use bound::Bound;
+use init::{OfThread, Own, RegisterValue};
+use lower::{Context, Form, Registers, lower};
+use memory::{Initial, Memory, constant, fits, fitted};
+use parse::Thread;
+use question::{Place, Question, Right, observed};
+use std::collections::{BTreeMap, BTreeSet};
+use x86::{Arch, Flag};
+
+/// Reads a test as a program. An `Err` holds all errors, and the warnings too.
+pub fn read(source: &str) -> Result<Input, Vec<Diagnostic>> {
+    read_test(source).map(|(input, _)| input)
+}
+
+/// Reads a test, with what it says beside its program.
+pub fn read_test(source: &str) -> Result<(Input, Litmus), Vec<Diagnostic>> {
+    let mut problems = Problems::new(source);
+    match test(source, &mut problems) {
+        Ok((program, litmus)) => Ok((Input { program, warnings: problems.finish() }, litmus)),
+        Err(Reported) => Err(problems.finish()),
+    }
+}
+
+fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Reported> {
+    let sections = sections::split(source, problems)?;
+    let clean = &sections.clean[..];
+    let text = |span: Span| &clean[span.start..span.end];
+    let Some(arch) = Arch::named(text(sections.arch)) else {
+        let name = text(sections.arch);
+        let unknown =
+            Problem::error(format!("`{name}` is no architecture that is known here")).at(sections.arch);
+        return Err(problems.report(unknown.help("a test begins with `X86` or `X86_64`")));
+    };
+    let mut memory = Memory::new(arch);
+    let initial = init::read(clean, sections.init, &mut memory, problems);
+    let mut threads = parse::threads(clean, sections.program, arch, problems);
+    for thread in &mut threads {
+        width::settle(thread, &mut memory, problems);
+    }
+    let question = question::read(clean, sections.question, &mut memory, problems);
+    memory.lay_out();
+    let mut test = Test { source: clean, name: text(sections.name), threads, initial, question, memory };
+    test.check_names(problems);
+    if problems.has_errors() {
+        return Err(Reported);
+    }
+    test.build(problems)
+}
+
+/// Everything that was read.
+struct Test<'s> {
+    source: &'s str,
+    name: &'s str,
+    threads: Vec<Thread<'s>>,
+    initial: Vec<RegisterValue<'s>>,
+    question: Question<'s>,
+    memory: Memory<'s>,
+}
+
+impl<'s> Test<'s> {
+    fn arch(&self) -> Arch {
+        self.memory.arch
+    }
+
+    fn thread(&self, number: u64) -> Option<ThreadId> {
+        self.threads.iter().position(|t| t.number == number).map(|t| ThreadId(t as u16))
+    }
+
+    /// Do all threads and elements exist that the initial state and the condition name?
+    fn check_names(&mut self, problems: &mut Problems) {
+        let mut places: Vec<(Place, Span)> = self.question.locations.clone();
+        places.iter_mut().for_each(|(place, _)| {
+            // A whole array may be listed, and not compared.
+            if let Place::Cell(_, element) = place {
+                element.get_or_insert(0);
+            }
+        });
+        self.question.prop.for_each_place(&mut |place, span| places.push((place, span)));
+        places.extend(self.initial.iter().map(|r| (Place::Own(r.register), r.span)));
+        for (place, span) in places {
+            match place {
+                Place::Own(OfThread { thread, .. }) if self.thread(thread).is_none() => {
+                    problems.report(Problem::error(format!("there is no thread P{thread}")).at(span));
+                }
+                Place::Cell(name, None) if self.memory.len(name) > 1 => {
+                    let whole = Problem::error(format!("`{name}` is an array")).at(span);
+                    problems.report(whole.help(format!("ask for one of its elements, as in `{name}[0]`")));
+                }
+                Place::Cell(name, Some(element)) if self.memory.element(name, element).is_none() => {
+                    problems.report(Problem::error(format!("`{name}` has no element {element}")).at(span));
+                }
+                _ => {}
+            }
+        }
+        for initial in &self.initial {
+            if let (Own::Flag(_), Initial::Const(value)) = (initial.register.own, initial.value)
+                && !matches!(value, 0 | 1)
+            {
+                problems.report(Problem::error("a flag is 0 or 1").at(initial.span));
+            }
+        }
+    }
+
+    /// The program, as plainly as it can be put.
+    fn build(&self, problems: &mut Problems) -> Result<(Program, Litmus), Reported> {
+        let (program, litmus, uncut) = self.build_as(Form::Plain, problems)?;
+        if uncut.is_empty() || nothing_is_cut_off(&program, &uncut, self.arch()) {
+            return Ok((program, litmus));
+        }
+        self.build_as(Form::Exact, problems).map(|(program, litmus, _)| (program, litmus))
+    }
+
+    /// Also the widths to which results were not cut.
+    fn build_as(
+        &self,
+        form: Form,
+        problems: &mut Problems,
+    ) -> Result<(Program, Litmus, BTreeSet<u32>), Reported> {
+        let context = Context { source: self.source, memory: &self.memory, form };
+        let columns = observed(&self.question, &self.memory);
+        let flags: Vec<Flag> = columns.iter().filter_map(flag_of).collect();
+        let mut registers: Vec<Registers> = self.threads.iter().map(|_| Registers::default()).collect();
+        let (mut threads, mut uncut) = (vec![], BTreeSet::new());
+        for (thread, registers) in self.threads.iter().zip(&mut registers) {
+            let first = self.first_values(thread, problems);
+            let lowered = lower(thread, &first, &flags, registers, &context, problems);
+            uncut.extend(lowered.uncut);
+            let graph = lowered.graph;
+            threads.push(ThreadParts {
+                name: thread.name.to_string(),
+                registers: vec![],
+                locations: graph.locations,
+                edges: graph.edges,
+                initial: graph.initial,
+                end: graph.end,
+            });
+        }
+        let litmus = self.litmus(&columns, &mut registers);
+        for (thread, registers) in threads.iter_mut().zip(registers) {
+            thread.registers = registers.names;
+        }
+        let line = problems.line(self.question.span);
+        let properties = vec![Property { kind: litmus.kind, pred: litmus.pred.clone(), line }];
+        if problems.has_errors() {
+            return Err(Reported);
+        }
+        match Program::new(ProgramParts { memory: self.memory.variables(), threads, properties }) {
+            Ok(program) => Ok((program, litmus, uncut)),
+            Err(invalid) => {
+                for rule in invalid {
+                    problems.report(Problem::error(rule.to_string()));
+                }
+                Err(Reported)
+            }
+        }
+    }
+
+    /// The values that the thread's registers start with.
+    fn first_values(&self, thread: &Thread, problems: &mut Problems) -> Vec<(Own, Value, Span)> {
+        let mut values = Vec::new();
+        for initial in self.initial.iter().filter(|r| r.register.thread == thread.number) {
+            let value = match initial.value {
+                Initial::AddressOf(name) => Ok(self.memory.address(name)),
+                Initial::Const(value) => {
+                    constant(value, self.arch().bits(), self.arch(), initial.span, problems)
+                }
+            };
+            if let Ok(value) = value {
+                values.push((initial.register.own, value, initial.span));
+            }
+        }
+        values
+    }
+
+    fn litmus(&self, columns: &[Place<'s>], registers: &mut [Registers]) -> Litmus {
+        let mut atoms: BTreeMap<Place, Atom> = BTreeMap::new();
+        for place in columns {
+            atoms.insert(*place, self.atom(place, registers));
+        }
+        let atom = |place: &Place<'s>| atoms[place].clone();
+        let compare = |left: &Place<'s>, equal: bool, right: &Right<'s>| -> Pred {
+            let right = match right {
+                Right::Const(value) => Expr::Const(self.as_kept(left, *value)),
+                Right::AddressOf(name) => Expr::Const(self.memory.address(name)),
+                Right::Place(place) => Expr::Atom(atom(place)),
+            };
+            Expr::binary(if equal { BinOp::Eq } else { BinOp::Ne }, Expr::Atom(atom(left)), right)
+        };
+        let column = |place: &Place<'s>| {
+            let (bits, signed) = self.width(place);
+            Observed { name: self.show(place), atom: atom(place), bits, signed }
+        };
+        Litmus {
+            name: self.name.to_string(),
+            kind: self.question.kind,
+            pred: self.question.prop.pred(&compare),
+            condition: self.question.prop.show(&|place| self.show(place)),
+            observed: columns.iter().map(column).collect(),
+            symbols: self.memory.symbols(),
+        }
+    }
+
+    fn atom(&self, place: &Place<'s>, registers: &mut [Registers]) -> Atom {
+        match place {
+            Place::Own(OfThread { thread, own }) => {
+                let t = self.thread(*thread).expect("names have been checked");
+                Atom::Reg(t, registers[t.index()].own(*own, self.arch()))
+            }
+            Place::Cell(name, element) => {
+                let cell = self.memory.element(name, element.unwrap_or(0)).expect("names have been checked");
+                Atom::Mem(Addr(cell as u32))
+            }
+        }
+    }
+
+    /// A number that the condition compares a place with, as the place would hold it.
+    fn as_kept(&self, place: &Place, value: Value) -> Value {
+        let (bits, _) = self.width(place);
+        if fits(value, bits) { fitted(value, bits, self.arch()) } else { value }
+    }
+
+    fn width(&self, place: &Place) -> (u32, bool) {
+        match place {
+            Place::Own(OfThread { own: Own::Flag(_), .. }) => (8, false),
+            Place::Own(_) => (self.arch().bits(), true),
+            Place::Cell(name, _) => {
+                let ty = self.memory.ty(name);
+                (ty.bits, ty.signed)
+            }
+        }
+    }
+
+    /// The place as final states and conditions show it.
+    fn show(&self, place: &Place) -> String {
+        match place {
+            Place::Own(OfThread { thread, own: Own::Gpr(gpr) }) => {
+                format!("{thread}:{}", gpr.name(self.arch()))
+            }
+            Place::Own(OfThread { thread, own: Own::Flag(flag) }) => format!("{thread}:{}", flag.name()),
+            Place::Cell(name, None) => name.to_string(),
+            Place::Cell(name, Some(element)) => format!("{name}[{element}]"),
+        }
+    }
+}
+
+fn flag_of(place: &Place) -> Option<Flag> {
+    match place {
+        Place::Own(OfThread { own: Own::Flag(flag), .. }) => Some(*flag),
+        _ => None,
+    }
+}
+
+/// Do all values keep within these widths by themselves, whatever happens?
+fn nothing_is_cut_off(program: &Program, uncut: &BTreeSet<u32>, arch: Arch) -> bool {
+    let Some(bound) = Bound::of(program) else { return false };
+    uncut.iter().all(|&bits| match bits == arch.bits() {
+        true => bound.bits < bits,
+        false => !bound.negative && bound.bits <= bits,
+    })
+}
+
+#[cfg(test)]
+mod tests;

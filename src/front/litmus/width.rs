@@ -1,0 +1,178 @@
+//! How wide is each instruction, and does it make sense? A look over all instructions before any memory is laid out.
+//!
+//! The width comes from the mnemonic, else from a register, else from the type of the location, else it is 32 bits.
+//! Whatever the processor could not do, or `lower` could not express, is reported here, so that `lower` cannot fail.
+
+use super::memory::{DEFAULT_BITS, Memory, fits};
+use super::parse::{Instruction, Mem, Operand, Thread};
+use super::x86::{Bit, Op, Two};
+use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::model::Value;
+
+/// Settles the width of every instruction, and tells memory about every access.
+pub fn settle<'s>(thread: &mut Thread<'s>, memory: &mut Memory<'s>, problems: &mut Problems) {
+    for i in &mut thread.instructions {
+        for (operand, _) in &i.operands {
+            mention(operand, memory);
+        }
+        if check(i, problems).is_ok() {
+            let _ = widths(i, memory, problems);
+        }
+    }
+}
+
+fn mention<'s>(operand: &Operand<'s>, memory: &mut Memory<'s>) {
+    match operand {
+        Operand::AddressOf(name) => {
+            memory.mention(name);
+            memory.has_addresses = true;
+        }
+        Operand::Mem(mem) => {
+            mem.name.into_iter().for_each(|name| memory.mention(name));
+            memory.has_addresses |= !mem.is_direct() && mem.name.is_some();
+        }
+        Operand::Const(_) | Operand::Reg(_) | Operand::Label(_) => {}
+    }
+}
+
+/// What the processor would not take.
+fn check(i: &mut Instruction, problems: &mut Problems) -> Result<(), Reported> {
+    use Operand::{AddressOf, Const, Label, Mem, Reg};
+    let mut refuse = |at: Span, why: String| Err(problems.report(Problem::error(why).at(at)));
+    let places: Vec<Span> = i.operands.iter().filter(|(o, _)| matches!(o, Mem(_))).map(|(_, s)| *s).collect();
+    // herd writes the memory first whatever the architecture's order is.
+    if matches!(i.op, Op::Cmpxchg | Op::Xadd | Op::Xchg) && matches!(i.operands[1].0, Mem(_)) {
+        i.operands.reverse();
+    }
+    if let [_, second, ..] = places[..] {
+        return refuse(second, format!("`{}` cannot access memory twice", i.mnemonic));
+    }
+    let Some((destination, at)) = i.operands.first() else { return Ok(()) };
+    let only_read = matches!(i.op, Op::Two(Two::Cmp | Two::Test) | Op::Bit(Bit::Keep));
+    match destination {
+        Label(_) => return Ok(()),
+        Const(_) | AddressOf(_) if only_read => {
+            return refuse(*at, format!("the destination of `{}` is a register or memory", i.mnemonic));
+        }
+        Const(_) | AddressOf(_) => return refuse(*at, "a constant cannot be written".to_string()),
+        Mem(_) if matches!(i.op, Op::Lea | Op::MoveIf(_) | Op::Extend { .. }) => {
+            return refuse(*at, format!("the destination of `{}` is a register", i.mnemonic));
+        }
+        Reg(_) | Mem(_) => {}
+    }
+    let Some((source, at)) = i.operands.get(1) else { return Ok(()) };
+    match (i.op, source) {
+        (Op::Lea, Mem(mem)) if mem.bits.is_none() => Ok(()),
+        (Op::Lea, _) => refuse(*at, "the source of an LEA is a place in memory".to_string()),
+        (Op::Xchg | Op::Xadd | Op::Cmpxchg, Reg(_)) => Ok(()),
+        (Op::Xchg | Op::Xadd | Op::Cmpxchg, _) => {
+            refuse(*at, format!("the second operand of `{}` is a register", i.mnemonic))
+        }
+        (Op::Extend { .. } | Op::MoveIf(_), Const(_) | AddressOf(_)) => {
+            refuse(*at, format!("the source of `{}` is a register or memory", i.mnemonic))
+        }
+        (Op::Shift(_), Const(_)) => Ok(()),
+        (Op::Shift(_), _) => refuse(*at, "only shifts by a constant are supported".to_string()),
+        (Op::Bit(_), Const(_)) => Ok(()),
+        (Op::Bit(_), Reg(_)) if places.is_empty() => Ok(()),
+        (Op::Bit(_), _) => {
+            refuse(*at, format!("`{}` on memory is supported with a constant bit number alone", i.mnemonic))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn widths<'s>(
+    i: &mut Instruction<'s>,
+    memory: &mut Memory<'s>,
+    problems: &mut Problems,
+) -> Result<(), Reported> {
+    let from = match i.op {
+        Op::Jump(_) | Op::Fence | Op::Nop | Op::Ret => return Ok(()),
+        Op::Extend { signed, from } => {
+            let from = match from.or(width_of(&i.operands[1].0, memory)) {
+                Some(from) => from,
+                None => return Err(problems.report(unclear(i))),
+            };
+            i.op = Op::Extend { signed, from: Some(from) };
+            Some(from)
+        }
+        _ => None,
+    };
+    let bits = match i.op {
+        Op::Set(_) => 8,
+        Op::Extend { .. } | Op::Shift(_) | Op::Lea => {
+            i.bits.or(width_of(&i.operands[0].0, memory)).unwrap_or(DEFAULT_BITS)
+        }
+        _ => {
+            let registers = i.operands.iter().find(|(o, _)| matches!(o, Operand::Reg(_)));
+            let other = || i.operands.iter().find_map(|(o, _)| width_of(o, memory));
+            i.bits.or(registers.and_then(|(o, _)| width_of(o, memory))).or_else(other).unwrap_or(DEFAULT_BITS)
+        }
+    };
+    i.bits = Some(bits);
+    for (place, (operand, span)) in i.operands.iter().enumerate() {
+        let bits = if place == 1 { from.unwrap_or(bits) } else { bits };
+        let is_count = place == 1 && matches!(i.op, Op::Shift(_) | Op::Bit(_));
+        match operand {
+            Operand::Const(value) if is_count && !(0..Value::from(bits)).contains(value) => {
+                let message = format!("{value} is no number of a bit; there are {bits}");
+                return Err(problems.report(Problem::error(message).at(*span)));
+            }
+            Operand::Const(value) if !fits(*value, bits) => {
+                let message = format!("{value} does not fit into {bits} bits");
+                return Err(problems.report(Problem::error(message).at(*span)));
+            }
+            Operand::AddressOf(_) if bits < 32 => {
+                let message = format!("an address does not fit into {bits} bits");
+                return Err(problems.report(Problem::error(message).at(*span)));
+            }
+            Operand::Reg(part) if part.bits != bits => {
+                let message = format!("this register has {} bits, and the instruction {bits}", part.bits);
+                return Err(problems.report(Problem::error(message).at(*span)));
+            }
+            Operand::Mem(mem) if i.op != Op::Lea => access(mem, bits, *span, memory, problems)?,
+            _ => {}
+        }
+    }
+    if i.op == Op::Lea && bits < 32 {
+        return Err(problems.report(Problem::error("an address has at least 32 bits").at(i.span)));
+    }
+    Ok(())
+}
+
+fn unclear(i: &Instruction) -> Problem {
+    let message = format!("how wide the source of `{}` is cannot be told", i.mnemonic);
+    Problem::error(message).at(i.operands[1].1).help("write `movzbl` or `BYTE PTR [x]`, or give `x` a type")
+}
+
+fn width_of(operand: &Operand, memory: &Memory) -> Option<u32> {
+    match operand {
+        Operand::Reg(part) => Some(part.bits),
+        Operand::Mem(mem) if mem.is_direct() => mem.bits.or_else(|| memory.bits(mem.name?)),
+        Operand::Mem(mem) => mem.bits,
+        Operand::Const(_) | Operand::AddressOf(_) | Operand::Label(_) => None,
+    }
+}
+
+fn access<'s>(
+    mem: &Mem<'s>,
+    bits: u32,
+    span: Span,
+    memory: &mut Memory<'s>,
+    problems: &mut Problems,
+) -> Result<(), Reported> {
+    if let Some(own) = mem.bits.filter(|own| *own != bits) {
+        let message = format!("this place has {own} bits, and the instruction {bits}");
+        return Err(problems.report(Problem::error(message).at(span)));
+    }
+    match (mem.name, mem.is_direct()) {
+        (Some(name), true) => memory.access(name, bits, span, problems),
+        (None, true) => {
+            let wrong = Problem::error("a fixed address is not supported").at(span);
+            return Err(problems.report(wrong.help("name the location, as in `[x]`")));
+        }
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Which final states are there? A list in the shape that herd gives it, for people and scripts that know herd.
+//!
+//! Where herd counts executions, states are counted here: an execution graph is nothing that exploring knows of.
+//! So `Witnesses` and `Observation` have other numbers than herd's, with the same word between them.
+
+use super::limit_reached;
+use crate::model::litmus::{Litmus, Shown};
+use crate::model::{Program, PropertyKind};
+use crate::verdict::{Limit, Outcomes};
+
+/// The final states and what the condition says of them.
+pub struct Table<'a> {
+    litmus: &'a Litmus,
+    /// One row for each state, in their numbers' order.
+    pub rows: Vec<Vec<Shown>>,
+    /// States that satisfy the condition's predicate, and others.
+    holds: usize,
+    fails: usize,
+}
+
+impl<'a> Table<'a> {
+    pub fn new(program: &Program, litmus: &'a Litmus, outcomes: &Outcomes) -> Result<Table<'a>, Limit> {
+        let states = outcomes.states.as_ref().map_err(Clone::clone)?;
+        let holds = states.iter().filter(|values| litmus.holds(program, values)).count();
+        let row = |values: &Vec<_>| {
+            litmus.observed.iter().zip(values).map(|(column, value)| litmus.show(column, *value)).collect()
+        };
+        let mut rows: Vec<Vec<Shown>> = states.iter().map(row).collect();
+        rows.sort();
+        Ok(Table { litmus, holds, fails: rows.len() - holds, rows })
+    }
+
+    /// How often the predicate holds: `Never`, `Sometimes` or `Always`.
+    pub fn observation(&self) -> &'static str {
+        match (self.holds, self.fails) {
+            (0, _) => "Never",
+            (_, 0) => "Always",
+            _ => "Sometimes",
+        }
+    }
+
+    /// Is the condition, with its quantifier, true? `Ok` or `No`.
+    pub fn verdict(&self) -> &'static str {
+        let holds = match self.litmus.kind {
+            PropertyKind::Exists => self.holds > 0,
+            PropertyKind::Never | PropertyKind::Forbid => self.holds == 0,
+            PropertyKind::Forall => self.fails == 0,
+        };
+        if holds { "Ok" } else { "No" }
+    }
+
+    /// The states that agree with the condition, and those that do not.
+    pub fn witnesses(&self) -> (usize, usize) {
+        match self.litmus.kind {
+            PropertyKind::Never | PropertyKind::Forbid => (self.fails, self.holds),
+            PropertyKind::Exists | PropertyKind::Forall => (self.holds, self.fails),
+        }
+    }
+
+    fn observation_line(&self) -> String {
+        format!("Observation {} {} {} {}\n", self.litmus.name, self.observation(), self.holds, self.fails)
+    }
+}
+
+/// The condition with its quantifier.
+pub fn condition(litmus: &Litmus) -> String {
+    let quantifier = match litmus.kind {
+        PropertyKind::Exists => "exists",
+        PropertyKind::Never | PropertyKind::Forbid => "~exists",
+        PropertyKind::Forall => "forall",
+    };
+    format!("{quantifier} ({})", litmus.condition)
+}
+
+/// The block of one test.
+pub fn block(program: &Program, litmus: &Litmus, outcomes: &Outcomes) -> String {
+    let kind = match litmus.kind {
+        PropertyKind::Exists => "Allowed",
+        PropertyKind::Never | PropertyKind::Forbid => "Forbidden",
+        PropertyKind::Forall => "Required",
+    };
+    let name = &litmus.name;
+    let head = format!("Test {name} {kind}\n");
+    let time = format!("Time {name} {:.2}\n", outcomes.stats.time.as_secs_f64());
+    let table = match Table::new(program, litmus, outcomes) {
+        Ok(table) => table,
+        Err(limit) => return format!("{head}Unknown: {}\n{time}\n", limit_reached(&limit)),
+    };
+    let mut text = format!("{head}States {}\n", table.rows.len());
+    for row in &table.rows {
+        let cells =
+            litmus.observed.iter().zip(row).map(|(column, value)| format!("{}={value};", column.name));
+        text += &(cells.collect::<Vec<_>>().join(" ") + "\n");
+    }
+    let (positive, negative) = table.witnesses();
+    text += &format!("{}\nWitnesses\nPositive: {positive} Negative: {negative}\n", table.verdict());
+    text += &format!("Condition {}\n{}{time}\n", condition(litmus), table.observation_line());
+    text
+}
+
+/// How often the condition's predicate holds, on one line.
+pub fn summary(program: &Program, litmus: &Litmus, outcomes: &Outcomes) -> String {
+    match Table::new(program, litmus, outcomes) {
+        Ok(table) => table.observation_line(),
+        Err(limit) => format!("Observation {} unknown: {}\n", litmus.name, limit_reached(&limit)),
+    }
+}
