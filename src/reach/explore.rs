@@ -28,8 +28,8 @@ const SMALL: u64 = 4096;
 const BASE_BYTES: u64 = 6 << 20;
 
 /// This part of the memory is left for what is only guessed: queues that have grown and not yet let go of their old
-/// room, and whatever the allocator keeps.
-const SLACK: u64 = 16;
+/// room, tables of searches before, and whatever else the allocator keeps.
+const SLACK: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {

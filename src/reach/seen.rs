@@ -25,8 +25,10 @@ const ROOT: u64 = OFFSET_MASK;
 /// The longest state that fits a header's length field.
 pub const MAX_WORDS: usize = (1 << LEN_BITS) - 1;
 
-/// The arena's chunks double in size up to a largest; small searches then cost little to set up.
-const FIRST_CHUNK_BITS: u32 = 16;
+/// The arena's chunks double in size up to a largest. All are so large that an allocator hands them out as pages of
+/// their own, which cost nothing until they are touched and go back at once: a process may search many times,
+/// and what one search has used must not count against the next.
+const FIRST_CHUNK_BITS: u32 = 23;
 const LAST_CHUNK_BITS: u32 = 24;
 const DOUBLING: usize = (LAST_CHUNK_BITS - FIRST_CHUNK_BITS) as usize;
 /// Words in the chunks before those of the largest size.
