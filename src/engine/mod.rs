@@ -14,7 +14,8 @@ mod vacuity;
 pub use crate::extend::Form;
 pub use crate::robust::attack::Pruning;
 
-use crate::model::{Atom, Program};
+use crate::model::interval::{Interval, Intervals};
+use crate::model::{Atom, Program, Reg, ThreadId};
 use crate::reach::{Goals, Order, Reductions};
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question, Refuted};
@@ -73,8 +74,10 @@ pub enum Engine {
 /// States that the lazy engine may store before the explicit one has its turn.
 const PATIENCE: u64 = 100_000;
 
-/// States that the first SC check may store before that: where values grow for ever, it has no end.
-const FIRST: u64 = 400_000;
+/// States that the first SC check may store before that where values grow, perhaps for ever.
+const FIRST: u64 = 100_000;
+/// A value that needs more bits than this is taken to grow.
+const MANY_BITS: u32 = 32;
 
 /// A bug of ours. The sentence is for the report that we ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -107,7 +110,7 @@ fn auto(program: &Program, goal: &Goal, options: &Options, limits: &Limits) -> R
         return explicit(None);
     }
     let mut lazy = Lazy::new(program, goal, options, limits);
-    lazy.limit_first(Some(FIRST));
+    lazy.limit_first(grows(program).then_some(FIRST));
     let mut patience = PATIENCE;
     loop {
         let most = match lazy.round()? {
@@ -130,6 +133,18 @@ fn auto(program: &Program, goal: &Goal, options: &Options, limits: &Limits) -> R
         }
         return Ok(lazy.hand_over(outcome));
     }
+}
+
+/// May some value grow without a bound that the text shows?
+fn grows(program: &Program) -> bool {
+    let intervals = Intervals::of(program);
+    let large = |i: Interval| i.width() > MANY_BITS;
+    let in_register = |t: ThreadId| {
+        let thread = program.thread(t);
+        let registers = || (0..thread.registers().len() as u16).map(Reg);
+        thread.locations().any(|l| registers().filter_map(|r| intervals.register(t, l, r)).any(large))
+    };
+    (0..program.cells()).any(|a| large(intervals.cell(a))) || program.thread_ids().any(in_register)
 }
 
 /// The program with the delays of so many rounds of the lazy engine built in, fewer if there are no more.
