@@ -81,6 +81,7 @@ pub mod extend;
 pub mod front;
 pub mod model;
 pub mod reach;
+pub mod repair;
 pub mod report;
 pub mod robust;
 pub mod sem;

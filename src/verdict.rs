@@ -3,9 +3,12 @@
 //!
 //! All of it is plain data. Who finds an answer is the engines' business, who prints it the reports'.
 
+pub mod repair;
+
 use crate::model::{Addr, Atom, EdgeId, Expr, Instr, Loc, Pred, Program, PropertyKind, ThreadId, Value};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,6 +275,8 @@ pub struct Limits {
     pub progress: AtomicU64,
     /// The round of refinement, for engines that have rounds.
     pub round: AtomicU64,
+    /// What the run is at, in a few words, where there is more to say than that.
+    pub note: Mutex<String>,
 }
 
 impl Limits {
@@ -279,6 +284,15 @@ impl Limits {
         self.timeout = Some(timeout);
         self.deadline = Instant::now().checked_add(timeout);
         self
+    }
+
+    /// Says what the run is at.
+    pub fn take_note(&self, what: String) {
+        *self.note.lock().unwrap_or_else(PoisonError::into_inner) = what;
+    }
+
+    pub fn noted(&self) -> String {
+        self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The limit of time or patience that has been reached, if any.

@@ -116,7 +116,11 @@ fn watch(limits: &Limits, done: &AtomicBool) {
             0 => String::new(),
             round => format!("round {round}, "),
         };
-        bar.set_message(format!("{round}{states} states, {rate}/s, {:.0} s", start.elapsed().as_secs_f64()));
+        let note = match limits.noted() {
+            note if note.is_empty() => note,
+            note => format!("{note}; "),
+        };
+        bar.set_message(format!("{note}{round}{states} states, {rate}/s, {:.0} s", start.elapsed().as_secs_f64()));
         bar.tick();
         std::thread::park_timeout(Duration::from_millis(150));
     }

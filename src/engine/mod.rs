@@ -21,7 +21,7 @@ use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question, Refuted};
 use crate::sem::replay;
 use crate::verdict::{
-    Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, RobustAnswer, Robustness, Trace,
+    Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, RobustAnswer, Robustness, Stats, Trace, Witness,
 };
 use lazy::Lazy;
 use std::time::Instant;
@@ -83,6 +83,11 @@ const MANY_BITS: u32 = 32;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Internal(String);
+
+/// For those who build on engines and find that one has gone wrong.
+pub fn internal(what: &str) -> Internal {
+    Internal(what.to_string())
+}
 
 /// Can a state against the goal be reached?
 pub fn check(
@@ -156,6 +161,27 @@ pub fn extended(
     rounds: u64,
 ) -> Result<Result<Program, Limit>, Internal> {
     lazy::extended(program, goal, options, limits, rounds)
+}
+
+/// Witnesses of different attacks, as far as they are found before so many states are stored after the first. None, and
+/// no limit: the program is robust.
+pub fn witnesses(
+    program: &Program,
+    options: &Options,
+    limits: &Limits,
+    patience: u64,
+) -> Result<Witnesses, Internal> {
+    let reply = oracle::ask(program, &options.question(Goals::Several { patience }), limits)?;
+    Ok(Witnesses { witnesses: reply.witnesses, limit: reply.limit, stats: reply.stats })
+}
+
+/// What the oracle found.
+#[derive(Debug)]
+pub struct Witnesses {
+    pub witnesses: Vec<Witness>,
+    /// What ended the search early.
+    pub limit: Option<Limit>,
+    pub stats: Stats,
 }
 
 /// Do SC and TSO have the same behaviours?

@@ -6,6 +6,7 @@
 //! other clauses do not hold inside the emulation at all. Clauses about final states need nothing: no thread ends
 //! inside.
 
+use crate::model::property::at_also;
 use crate::model::{Atom, BinOp, Edge, Expr, Loc, Pred, ThreadId, UnOp};
 use crate::verdict::{Clause, Goal, When};
 
@@ -30,7 +31,7 @@ fn inside_too(pred: &Pred, t: ThreadId, places: &Places) -> Pred {
     if looks_at_memory(pred) || !asks_only_for(pred, t) {
         return except_at(pred.clone(), t, &places.inside);
     }
-    with(pred, t, &places.stand_for)
+    at_also(pred, t, &places.stand_for)
 }
 
 fn looks_at_memory(pred: &Pred) -> bool {
@@ -49,19 +50,6 @@ fn asks_only_for(pred: &Pred, t: ThreadId) -> bool {
             other.for_each_atom(&mut |a| places |= matches!(a, Atom::At(u, _) if *u == t));
             !places
         }
-    }
-}
-
-/// The predicate with fresh locations wherever it names the old ones.
-fn with(pred: &Pred, t: ThreadId, fresh: &[(Loc, Loc)]) -> Pred {
-    match pred {
-        Expr::Atom(Atom::At(u, locs)) if *u == t => {
-            let more = fresh.iter().filter(|(_, old)| locs.contains(old)).map(|(new, _)| *new);
-            Expr::Atom(Atom::At(t, locs.iter().copied().chain(more).collect()))
-        }
-        Expr::Const(_) | Expr::Atom(_) => pred.clone(),
-        Expr::Unary(op, a) => Expr::unary(*op, with(a, t, fresh)),
-        Expr::Binary(op, a, b) => Expr::binary(*op, with(a, t, fresh), with(b, t, fresh)),
     }
 }
 

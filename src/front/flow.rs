@@ -23,6 +23,8 @@ pub struct Step {
     pub action: Action,
     pub line: u32,
     pub text: String,
+    /// Goes on with the instruction that the step before it began.
+    pub continues: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -46,12 +48,14 @@ pub struct Graph {
 pub fn graph(steps: Vec<Step>, labels: Vec<Label>) -> Graph {
     let places = Places::new(&steps, &labels);
     let at = |label: &LabelId| places.locs[labels[label.0].step];
+    let mut locations = vec![Location::default(); places.count];
     let mut edges = Vec::with_capacity(steps.len());
     for (i, step) in steps.into_iter().enumerate() {
         if places.home[i] != i {
             continue;
         }
         let (from, next) = (places.locs[i], places.locs[i + 1]);
+        locations[from.index()].within = step.continues;
         let mut edge = |instr, to, text: &str| {
             edges.push(Edge { from, to, instr, line: step.line, text: text.to_string(), origin: None });
         };
@@ -68,7 +72,6 @@ pub fn graph(steps: Vec<Step>, labels: Vec<Label>) -> Graph {
         }
     }
     let label_locs: Vec<Loc> = labels.iter().map(|label| places.locs[label.step]).collect();
-    let mut locations = vec![Location::default(); places.count];
     for (label, loc) in labels.into_iter().zip(&label_locs) {
         locations[loc.index()].labels.push(label.name);
     }

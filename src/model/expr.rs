@@ -168,6 +168,18 @@ impl<A> Expr<A> {
         if self.any_atom(&mut |_| true) { None } else { self.eval(&|_| 0).ok() }
     }
 
+    /// The same expression over other atoms.
+    pub fn map_atoms<B>(&self, map: &impl Fn(&A) -> B) -> Expr<B> {
+        match self {
+            Expr::Const(c) => Expr::Const(*c),
+            Expr::Atom(a) => Expr::Atom(map(a)),
+            Expr::Unary(op, a) => Expr::Unary(*op, Box::new(a.map_atoms(map))),
+            Expr::Binary(op, a, b) => {
+                Expr::Binary(*op, Box::new(a.map_atoms(map)), Box::new(b.map_atoms(map)))
+            }
+        }
+    }
+
     pub fn for_each_atom<'a>(&'a self, visit: &mut impl FnMut(&'a A)) {
         self.any_atom(&mut |a| {
             visit(a);

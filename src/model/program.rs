@@ -72,6 +72,15 @@ pub struct Variable {
 pub struct Location {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
+    /// Lies in the middle of one instruction of the user's text: nothing can be inserted here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub within: bool,
+}
+
+impl Location {
+    pub fn labelled(labels: Vec<String>) -> Location {
+        Location { labels, within: false }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

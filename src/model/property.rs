@@ -37,6 +37,17 @@ pub struct Property {
     pub line: u32,
 }
 
+/// The predicate with fresh locations of a thread wherever it names the old ones that they stand for.
+pub fn at_also(pred: &Pred, t: ThreadId, stand_for: &[(Loc, Loc)]) -> Pred {
+    pred.map_atoms(&|atom| match atom {
+        Atom::At(u, locs) if *u == t => {
+            let fresh = stand_for.iter().filter(|(_, old)| locs.contains(old)).map(|(new, _)| *new);
+            Atom::At(t, locs.iter().copied().chain(fresh).collect())
+        }
+        other => other.clone(),
+    })
+}
+
 impl PropertyKind {
     pub fn word(self) -> &'static str {
         match self {

@@ -92,6 +92,7 @@ pub fn lower<'s>(
         problems,
         used,
         steps: vec![],
+        begin: 0,
         uncut: vec![],
         span: Span::default(),
         line: 0,
@@ -131,6 +132,8 @@ struct Lowering<'s, 'a> {
     /// Flags that something looks at.
     used: Vec<Flag>,
     steps: Vec<Step>,
+    /// The first step of the instruction at hand.
+    begin: usize,
     uncut: Vec<u32>,
     span: Span,
     line: u32,
@@ -145,13 +148,15 @@ impl<'s> Lowering<'s, '_> {
 
     fn at(&mut self, span: Span) {
         self.span = span;
+        self.begin = self.steps.len();
         self.line = self.problems.line(span);
         let text = &self.context.source[span.start..span.end];
         self.text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     }
 
     fn push(&mut self, action: Action) {
-        self.steps.push(Step { action, line: self.line, text: self.text.clone() });
+        let continues = self.steps.len() > self.begin;
+        self.steps.push(Step { action, line: self.line, text: self.text.clone(), continues });
     }
 
     fn step(&mut self, instr: Instr) {

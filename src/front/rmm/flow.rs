@@ -113,7 +113,7 @@ impl<'s, 'f, 'p> Builder<'s, 'f, 'p> {
         };
         for_each_label(&process.body, &mut |label| {
             let loc = Loc(builder.locations.len() as u32);
-            builder.locations.push(Location { labels: vec![label.text.to_string()] });
+            builder.locations.push(Location::labelled(vec![label.text.to_string()]));
             builder.labels.insert(label.text, loc);
         });
         Ok(builder)
@@ -233,6 +233,12 @@ impl<'s, 'f, 'p> Builder<'s, 'f, 'p> {
 
     fn fresh(&mut self) -> Loc {
         self.locations.push(Location::default());
+        Loc(self.locations.len() as u32 - 1)
+    }
+
+    /// In the middle of a statement.
+    fn fresh_within(&mut self) -> Loc {
+        self.locations.push(Location { within: true, ..Location::default() });
         Loc(self.locations.len() as u32 - 1)
     }
 

@@ -159,7 +159,7 @@ impl Layout {
 
 fn thread(automaton: &Automaton, layout: &Layout) -> ThreadParts {
     let mut locations: Vec<Location> =
-        automaton.states.list.iter().map(|w| Location { labels: vec![w.text.to_string()] }).collect();
+        automaton.states.list.iter().map(|w| Location::labelled(vec![w.text.to_string()])).collect();
     let edges: Vec<Edge> = automaton.transitions.iter().map(|t| edge(t, layout)).collect();
     let mut leads_on = vec![false; locations.len()];
     edges.iter().for_each(|e| leads_on[e.from.index()] = true);

@@ -560,7 +560,7 @@ mod tests {
     fn any_thread() -> impl Strategy<Value = ThreadParts> {
         (distinct_names(0..4), 1..6usize).prop_flat_map(|(registers, count)| {
             let loc = move || (0..count as u32).prop_map(Loc);
-            let location = prop::collection::vec(name(), 0..3).prop_map(|labels| Location { labels });
+            let location = prop::collection::vec(name(), 0..3).prop_map(Location::labelled);
             let edges = prop::collection::vec((loc(), loc(), instr(registers.len())), 0..10);
             let locations = prop::collection::vec(location, count);
             (locations, edges, loc(), loc()).prop_map(move |(locations, edges, initial, end)| ThreadParts {

@@ -59,7 +59,7 @@ impl<'s> Builder<'s, '_, '_> {
         if !writes {
             self.reading_blocks.push((from, stmt.span));
         }
-        let (begin, end) = (self.fresh(), self.fresh());
+        let (begin, end) = (self.fresh_within(), self.fresh_within());
         self.edge(stmt, from, begin, Instr::Lock)?;
         lists.iter().try_for_each(|list| self.inner_list(stmt, list, begin, end))?;
         self.edge(stmt, end, to, Instr::Unlock)
@@ -68,7 +68,7 @@ impl<'s> Builder<'s, '_, '_> {
     fn inner_list(&mut self, block: &Stmt<'s>, list: &[Stmt<'s>], from: Loc, to: Loc) -> Built<()> {
         let mut at = from;
         for (i, stmt) in list.iter().enumerate() {
-            let next = if i + 1 == list.len() { to } else { self.fresh() };
+            let next = if i + 1 == list.len() { to } else { self.fresh_within() };
             self.inner(stmt, at, next)?;
             at = next;
         }
@@ -111,7 +111,7 @@ impl<'s> Builder<'s, '_, '_> {
     fn chain(&mut self, stmt: &Stmt<'s>, from: Loc, to: Loc, steps: Vec<Instr>) -> Built<()> {
         let (mut at, last) = (from, steps.len().saturating_sub(1));
         for (i, instr) in steps.into_iter().enumerate() {
-            let next = if i == last { to } else { self.fresh() };
+            let next = if i == last { to } else { self.fresh_within() };
             self.edge(stmt, at, next, instr)?;
             at = next;
         }

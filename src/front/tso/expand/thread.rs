@@ -193,7 +193,7 @@ impl<'s> Thread<'_, 's, '_> {
         let action = self.action(op)?;
         let line = self.context.problems.line(span);
         let text = self.text(op, span);
-        self.steps.push(Step { action, line, text });
+        self.steps.push(Step { action, line, text, continues: false });
         Ok(())
     }
 

@@ -1,0 +1,70 @@
+//! Program and changes in, changed program out.
+//!
+//! Invariant: locations, registers and edges of the program keep their numbers, so that a run of the changed program
+//! tells which instructions of the old one were taken; what is new has higher numbers. A thread that stands before
+//! or behind an inserted fence counts as standing at the location of old.
+
+use crate::model::program::{ProgramParts, ThreadParts};
+use crate::model::property::at_also;
+use crate::model::{Edge, Instr, Invalid, Loc, Location, Program, Reg, RmwOp, ThreadId};
+use crate::verdict::repair::Change;
+
+/// The program with all of the changes.
+pub fn apply(program: &Program, changes: &[Change]) -> Result<Program, Vec<Invalid>> {
+    let mut parts = program.to_parts();
+    for &change in changes {
+        match change {
+            Change::Fence { thread, at } => insert_fence(&mut parts, thread, at),
+            Change::Atomic { thread, store } => {
+                let own = program.thread(thread).registers().len();
+                make_atomic(&mut parts.threads[thread.index()], store.index(), own);
+            }
+            Change::Keep { thread, fence } => {
+                parts.threads[thread.index()].edges[fence.index()].instr = Instr::Fence;
+            }
+        }
+    }
+    Program::new(parts)
+}
+
+/// The program without its fences. Each leaves a step that does nothing.
+pub fn without_fences(program: &Program) -> Result<Program, Vec<Invalid>> {
+    let mut parts = program.to_parts();
+    for edge in parts.threads.iter_mut().flat_map(|t| &mut t.edges) {
+        if edge.instr == Instr::Fence {
+            edge.instr = Instr::Nop;
+        }
+    }
+    Program::new(parts)
+}
+
+fn insert_fence(parts: &mut ProgramParts, thread: ThreadId, at: Loc) {
+    let own = &mut parts.threads[thread.index()];
+    let behind = Loc(own.locations.len() as u32);
+    own.locations.push(Location::default());
+    own.edges.iter_mut().filter(|e| e.from == at).for_each(|e| e.from = behind);
+    let (instr, text) = (Instr::Fence, "fence".to_string());
+    own.edges.push(Edge { from: at, to: behind, instr, line: 0, text, origin: None });
+    for property in &mut parts.properties {
+        property.pred = at_also(&property.pred, thread, &[(behind, at)]);
+    }
+}
+
+/// The store becomes a swap. What it finds goes to a register that the thread did not have, the same for all its
+/// locked stores: it is the one after the `own` registers.
+fn make_atomic(thread: &mut ThreadParts, store: usize, own: usize) {
+    let Instr::Store { addr, value } = thread.edges[store].instr.clone() else {
+        unreachable!("only stores are made atomic")
+    };
+    if thread.registers.len() == own {
+        thread.registers.push(unused(&thread.registers));
+    }
+    thread.edges[store].instr = Instr::Rmw { dst: Reg(own as u16), addr, op: RmwOp::Swap(value) };
+}
+
+/// A name that no register has.
+pub fn unused(registers: &[String]) -> String {
+    let names = std::iter::once("old".to_string()).chain((2..).map(|n| format!("old{n}")));
+    let mut free = names.filter(|name| !registers.contains(name));
+    free.next().expect("there are more names than registers")
+}

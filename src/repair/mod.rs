@@ -1,0 +1,353 @@
+//! Which fewest fences repair the program? An implicit hitting set, which gives optimal answers.
+//!
+//! A run against the aim is a *core*: the changes of which at least one is needed to prevent it. For a witness these
+//! are the places between its store and its load; for a trace those of each store that its thread's later steps
+//! overtook, since where nothing overtakes a store, the store might as well have come later, behind any fence. A
+//! cheapest choice that hits all cores known so far is put into the program, which is then checked from scratch: a new
+//! run is a new core, and none means that the choice is enough. It is optimal, for whatever is enough hits every
+//! core. Each core misses the choice it refutes, so the search ends.
+//! Not here: solving the hitting sets (`hitting`), what may be changed (`menu`), changing it (`apply`). Nothing here
+//! knows text or files.
+
+mod apply;
+mod hitting;
+mod menu;
+
+pub use apply::{apply, unused};
+pub use menu::Allowed;
+
+use crate::engine::{self, Internal, Options};
+use crate::model::{EdgeId, Invalid, Program, ThreadId};
+use crate::verdict::repair::{Aim, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
+use crate::verdict::{
+    Act, Answer, Event, Goal, Kind, Limit, Limits, Model, Stats, Trace, Witness,
+};
+use hitting::{Cores, cost};
+use menu::Menu;
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+/// What is wanted beside the aim.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub aim: Aim,
+    /// List up to so many of the cheapest sets, instead of one.
+    pub list: usize,
+}
+
+/// The cheapest changes that are enough for the aim.
+pub fn repair(
+    program: &Program,
+    wanted: &Wanted,
+    allowed: &Allowed,
+    options: &Options,
+    limits: &Limits,
+) -> Result<Repair, Internal> {
+    let menu = Menu::of(program, allowed);
+    Search::new(program.clone(), menu, wanted, options, limits).run()
+}
+
+/// The fewest of the program's own fences that have to stay, as changes that keep them.
+pub fn prune(
+    program: &Program,
+    wanted: &Wanted,
+    options: &Options,
+    limits: &Limits,
+) -> Result<Repair, Internal> {
+    let menu = Menu::of_own_fences(program);
+    let base = apply::without_fences(program).map_err(internal)?;
+    Search::new(base, menu, wanted, options, limits).run()
+}
+
+/// States that may be stored to find more than one witness at a time.
+const PATIENCE: u64 = 2_000;
+
+/// Rounds of the lazy engine after which a choice is left undecided, unless the user says otherwise: one that loops can
+/// delay without end may take for ever.
+const ROUNDS: u64 = 40;
+
+struct Search<'a> {
+    base: Program,
+    menu: Menu,
+    wanted: &'a Wanted,
+    options: Options,
+    limits: &'a Limits,
+    cores: Cores,
+    /// Cores that stand for choices which could not be decided: something else is tried instead.
+    detours: Cores,
+    undecided: Vec<(u64, Limit)>,
+    checks: u64,
+    stats: Stats,
+}
+
+/// What the check of one choice came to.
+enum Judgement {
+    Good,
+    Bad(Vec<Counterexample>),
+    Undecided(Limit),
+}
+
+/// What one choice added to what is known.
+enum Step {
+    Enough,
+    Cores,
+    Remains(Counterexample),
+    Undecided(Limit),
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        base: Program,
+        menu: Menu,
+        wanted: &'a Wanted,
+        options: &Options,
+        limits: &'a Limits,
+    ) -> Self {
+        let options = Options { iterations: options.iterations.or(Some(ROUNDS)), ..options.clone() };
+        Search {
+            base,
+            menu,
+            wanted,
+            options,
+            limits,
+            cores: Cores::default(),
+            detours: Cores::default(),
+            undecided: vec![],
+            checks: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    fn run(mut self) -> Result<Repair, Internal> {
+        let start = Instant::now();
+        let answer = self.answer()?;
+        self.stats.time = start.elapsed();
+        self.stats.workers = self.options.workers;
+        Ok(Repair {
+            aim: self.wanted.aim,
+            answer,
+            allowed: self.menu.changes.len(),
+            cores: self.cores.len(),
+            checks: self.checks,
+            lower_bound: cost(&self.cores.cheapest(&self.menu.costs), &self.menu.costs),
+            stats: self.stats,
+        })
+    }
+
+    fn answer(&mut self) -> Result<RepairAnswer, Internal> {
+        if self.wanted.aim == Aim::Property
+            && let Some(answer) = self.under_sc()?
+        {
+            return Ok(answer);
+        }
+        loop {
+            let choice = self.next_choice();
+            match self.try_choice(&choice)? {
+                Step::Cores => {}
+                Step::Enough => return self.enough(choice),
+                Step::Remains(run) => return Ok(RepairAnswer::Remains(run)),
+                Step::Undecided(limit) => {
+                    if !is_local(&limit) || !self.avoid(&choice, &limit) {
+                        return Ok(RepairAnswer::Unknown(limit));
+                    }
+                }
+            }
+        }
+    }
+
+    /// If the property fails under SC, no fence helps.
+    fn under_sc(&mut self) -> Result<Option<RepairAnswer>, Internal> {
+        let options = Options { model: Model::Sc, ..self.options.clone() };
+        let outcome = engine::check(&self.base, &Goal::of(&self.base), &options, self.limits)?;
+        self.count(&outcome.stats);
+        Ok(match outcome.answer {
+            Answer::Safe(_) => None,
+            Answer::Violated(trace) => Some(RepairAnswer::FailsUnderSc(trace)),
+            Answer::Unknown(limit) => Some(RepairAnswer::Unknown(limit)),
+        })
+    }
+
+    /// A cheapest choice that no run refutes so far.
+    fn next_choice(&self) -> Vec<usize> {
+        let mut all = self.cores.clone();
+        self.detours.join_into(&mut all);
+        let choice = all.cheapest(&self.menu.costs);
+        let (cores, least) = (self.cores.len(), cost(&choice, &self.menu.costs));
+        self.limits.take_note(format!("{cores} cores, cost at least {least}, {} changes on trial", choice.len()));
+        choice
+    }
+
+    /// Checks the program with the choice built in. A run against the aim is a new core; all changes of that core are
+    /// then built in as well, for what else there is, since heavily fenced programs are quickly checked.
+    fn try_choice(&mut self, choice: &[usize]) -> Result<Step, Internal> {
+        let mut tried: BTreeSet<usize> = choice.iter().copied().collect();
+        let mut step = Step::Enough;
+        loop {
+            let built_in: Vec<usize> = tried.iter().copied().collect();
+            match self.judge(&built_in)? {
+                Judgement::Good => return Ok(step),
+                Judgement::Undecided(limit) if matches!(step, Step::Enough) || !is_local(&limit) => {
+                    return Ok(Step::Undecided(limit));
+                }
+                Judgement::Undecided(_) => return Ok(step),
+                Judgement::Bad(runs) => {
+                    for run in runs {
+                        let core = self.core(&run);
+                        if core.is_empty() {
+                            return Ok(Step::Remains(run));
+                        }
+                        if core.iter().any(|e| built_in.contains(e)) {
+                            return Err(engine::internal("a run passes a fence with a store in its buffer"));
+                        }
+                        tried.extend(&core);
+                        self.cores.add(core);
+                    }
+                    step = Step::Cores;
+                }
+            }
+        }
+    }
+
+    fn judge(&mut self, choice: &[usize]) -> Result<Judgement, Internal> {
+        self.checks += 1;
+        let program = apply(&self.base, &self.menu.choose(choice)).map_err(internal)?;
+        match self.wanted.aim {
+            Aim::Robustness => self.judge_robustness(&program),
+            Aim::Property => self.judge_property(&program),
+        }
+    }
+
+    fn judge_robustness(&mut self, program: &Program) -> Result<Judgement, Internal> {
+        let found = engine::witnesses(program, &self.options, self.limits, PATIENCE)?;
+        self.count(&found.stats);
+        Ok(match found.limit {
+            _ if !found.witnesses.is_empty() => {
+                Judgement::Bad(found.witnesses.into_iter().map(Counterexample::Witness).collect())
+            }
+            Some(limit) => Judgement::Undecided(limit),
+            None => Judgement::Good,
+        })
+    }
+
+    fn judge_property(&mut self, program: &Program) -> Result<Judgement, Internal> {
+        let outcome = engine::check(program, &Goal::of(program), &self.options, self.limits)?;
+        self.count(&outcome.stats);
+        Ok(match outcome.answer {
+            Answer::Safe(_) => Judgement::Good,
+            Answer::Violated(trace) => Judgement::Bad(vec![Counterexample::Trace(trace)]),
+            Answer::Unknown(limit) => Judgement::Undecided(limit),
+        })
+    }
+
+    fn count(&mut self, stats: &Stats) {
+        self.stats.states += stats.states;
+        self.stats.transitions += stats.transitions;
+    }
+
+    /// The changes of which one is needed to prevent the run.
+    fn core(&self, run: &Counterexample) -> Vec<usize> {
+        let mut core = BTreeSet::new();
+        for (thread, path) in delayed_paths(run) {
+            core.extend(self.menu.against(&self.base, thread, &path));
+        }
+        core.into_iter().collect()
+    }
+
+    /// From now on something beside this undecided choice is tried, if there is anything.
+    fn avoid(&mut self, choice: &[usize], limit: &Limit) -> bool {
+        let rest: Vec<usize> = (0..self.menu.changes.len()).filter(|e| !choice.contains(e)).collect();
+        let possible = !rest.is_empty();
+        if possible {
+            self.undecided.push((cost(choice, &self.menu.costs), limit.clone()));
+            self.detours.add(rest);
+        }
+        possible
+    }
+
+    /// The choice is enough: with it, all others of the same cost, if they were asked for.
+    fn enough(&mut self, choice: Vec<usize>) -> Result<RepairAnswer, Internal> {
+        let least = cost(&choice, &self.menu.costs);
+        let cheaper: Vec<Limit> =
+            self.undecided.iter().filter(|(c, _)| *c < least).map(|(_, l)| l.clone()).collect();
+        let cheapest = match cheaper.first() {
+            None => Cheapest::Proved,
+            Some(first) => Cheapest::Open { undecided: cheaper.len(), limit: first.clone() },
+        };
+        let (choices, more) = match self.wanted.list {
+            0 | 1 => (vec![choice], false),
+            most => self.all(choice, most)?,
+        };
+        let sets = choices.iter().map(|c| self.menu.choose(c)).collect();
+        Ok(RepairAnswer::Enough(Enough { sets, cost: least, cheapest, more }))
+    }
+
+    /// All choices of the cost of this one that are enough, up to so many; and whether there may be more.
+    fn all(&mut self, first: Vec<usize>, most: usize) -> Result<(Vec<Vec<usize>>, bool), Internal> {
+        let mut good = BTreeSet::from([first.clone()]);
+        let mut doubtful = BTreeSet::new();
+        let least = cost(&first, &self.menu.costs);
+        loop {
+            let (all, more) = self.cores.all_cheapest(&self.menu.costs, most);
+            let of_least = all.into_iter().filter(|c| cost(c, &self.menu.costs) == least);
+            let Some(next) = of_least.into_iter().find(|c| !good.contains(c) && !doubtful.contains(c)) else {
+                return Ok((good.into_iter().collect(), more || !doubtful.is_empty()));
+            };
+            match self.try_choice(&next)? {
+                Step::Enough => {
+                    good.insert(next);
+                }
+                Step::Cores => {}
+                Step::Remains(_) => return Err(engine::internal("a run remains where another choice prevents all")),
+                Step::Undecided(limit) if is_local(&limit) => {
+                    doubtful.insert(next);
+                }
+                Step::Undecided(_) => return Ok((good.into_iter().collect(), true)),
+            }
+        }
+    }
+}
+
+/// Does the limit stand for one choice alone, so that others may still be tried?
+fn is_local(limit: &Limit) -> bool {
+    !matches!(limit, Limit::Time(_) | Limit::Memory(_) | Limit::Cancelled)
+}
+
+fn internal(wrong: Vec<Invalid>) -> Internal {
+    let wrong: Vec<String> = wrong.iter().map(Invalid::to_string).collect();
+    engine::internal(&format!("a changed program is not valid: {}", wrong.join("; ")))
+}
+
+/// What the threads of the run do while a store of theirs waits in the buffer: paths from the store to the last step
+/// that could have waited for it.
+fn delayed_paths(run: &Counterexample) -> Vec<(ThreadId, Vec<EdgeId>)> {
+    match run {
+        Counterexample::Witness(witness) => vec![(witness.thread(), witness_path(witness))],
+        Counterexample::Trace(trace) => trace_paths(trace),
+    }
+}
+
+fn witness_path(witness: &Witness) -> Vec<EdgeId> {
+    witness.path().iter().map(|&k| witness.events[k].edge).collect()
+}
+
+/// A store that never reaches memory waits to the end of its thread's part; others to the last load that overtakes
+/// them.
+fn trace_paths(trace: &Trace) -> Vec<(ThreadId, Vec<EdgeId>)> {
+    if trace.model == Model::Sc {
+        return vec![];
+    }
+    let events = &trace.events;
+    let is_flushed = |store: usize| events.iter().any(|e| e.store == Some(store));
+    let stores = (0..events.len()).filter(|&k| events[k].kind == Kind::Store && events[k].trap.is_none());
+    let waiting = stores.filter(|&k| !is_flushed(k)).map(|k| (k, events.len() - 1));
+    let overtaken = trace.delays().into_iter().filter(|(store, _)| is_flushed(*store));
+    overtaken.chain(waiting).map(|(from, to)| path(events, from, to)).collect()
+}
+
+/// The edges that the thread of the first event takes up to the last one.
+fn path(events: &[Event], from: usize, to: usize) -> (ThreadId, Vec<EdgeId>) {
+    let thread = events[from].thread();
+    let own = events[from..=to].iter().filter(|e| e.thread() == thread);
+    let steps = own.filter(|e| matches!(e.action.act, Act::Step { .. }));
+    (thread, steps.map(|e| e.edge).collect())
+}
