@@ -36,6 +36,8 @@ pub struct Options {
     pub buffer: Option<usize>,
     /// Most rounds of the lazy engine.
     pub iterations: Option<u64>,
+    /// States after which `auto` gives up, all searches together.
+    pub effort: Option<u64>,
     /// How the lazy engine builds delays in.
     pub form: Form,
     pub reductions: Reductions,
@@ -52,6 +54,7 @@ impl Default for Options {
             engine: Engine::Auto,
             buffer: None,
             iterations: None,
+            effort: None,
             form: Form::Exact,
             reductions: Reductions::ALL,
             pruning: Pruning::On,
@@ -110,7 +113,10 @@ pub fn check(
 /// The lazy engine, as far as it can see. When it has spent much without an answer, the explicit one may spend as much:
 /// some programs that are safe and not robust have few states under TSO, and no end of delays.
 fn auto(program: &Program, goal: &Goal, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
-    let explicit = |most| explicit::check(program, goal, options, limits, most);
+    let explicit = |most: Option<u64>| {
+        let most = most.into_iter().chain(options.effort).min();
+        explicit::check(program, goal, options, limits, most)
+    };
     if options.model == Model::Sc || options.buffer.is_some() || !lazy::sees_all(program, goal) {
         return explicit(None);
     }
@@ -123,6 +129,10 @@ fn auto(program: &Program, goal: &Goal, options: &Options, limits: &Limits) -> R
             // What was too much for the one may do for the other.
             Some(Answer::Unknown(Limit::ProgramSize(_) | Limit::StateSize(_) | Limit::States(_))) => None,
             Some(answer) => return Ok(lazy.outcome(answer)),
+            None if options.effort.is_some_and(|most| lazy.states() >= most) => {
+                let states = lazy.states();
+                return Ok(lazy.outcome(Answer::Unknown(Limit::States(states))));
+            }
             None if lazy.states() < patience => continue,
             None => Some(lazy.states()),
         };

@@ -76,6 +76,10 @@ impl Menu {
         fences.chain(atomics).chain(kept).filter_map(|c| self.numbers.get(&c).copied()).collect()
     }
 
+    pub fn numbers(&self, changes: &[Change]) -> Vec<usize> {
+        changes.iter().map(|change| self.numbers[change]).collect()
+    }
+
     pub fn choose(&self, numbers: &[usize]) -> Vec<Change> {
         numbers.iter().map(|&i| self.changes[i]).collect()
     }

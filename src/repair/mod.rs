@@ -66,6 +66,13 @@ const PATIENCE: u64 = 2_000;
 /// delay without end may take for ever.
 const ROUNDS: u64 = 40;
 
+/// States that the check of one choice may store, and how many times as many as all SC states.
+const EFFORT: u64 = 200_000;
+const TIMES_SC: u64 = 20;
+
+/// Choices that may be left undecided before what makes the program robust is taken.
+const MOST_UNDECIDED: usize = 8;
+
 struct Search<'a> {
     base: Program,
     menu: Menu,
@@ -76,6 +83,8 @@ struct Search<'a> {
     /// Cores that stand for choices which could not be decided: something else is tried instead.
     detours: Cores,
     undecided: Vec<(u64, Limit)>,
+    /// What makes the program robust, once something was left undecided.
+    robust: Option<Vec<usize>>,
     checks: u64,
     stats: Stats,
 }
@@ -113,6 +122,7 @@ impl<'a> Search<'a> {
             cores: Cores::default(),
             detours: Cores::default(),
             undecided: vec![],
+            robust: None,
             checks: 0,
             stats: Stats::default(),
         }
@@ -142,17 +152,46 @@ impl<'a> Search<'a> {
         }
         loop {
             let choice = self.next_choice();
+            if let Some(robust) = self.instead_of(&choice) {
+                return self.enough(robust);
+            }
             match self.try_choice(&choice)? {
                 Step::Cores => {}
                 Step::Enough => return self.enough(choice),
                 Step::Remains(run) => return Ok(RepairAnswer::Remains(run)),
-                Step::Undecided(limit) => {
-                    if !is_local(&limit) || !self.avoid(&choice, &limit) {
-                        return Ok(RepairAnswer::Unknown(limit));
-                    }
+                Step::Undecided(limit) if is_local(&limit) && self.has_detour(&choice)? => {
+                    self.avoid(&choice, limit);
                 }
+                Step::Undecided(limit) => return Ok(RepairAnswer::Unknown(limit)),
             }
         }
+    }
+
+    /// Whether something beside this undecided choice can be tried, and how far that has to go: no further than to what
+    /// makes the program robust, for that is enough for whatever holds under SC.
+    fn has_detour(&mut self, choice: &[usize]) -> Result<bool, Internal> {
+        if self.wanted.aim != Aim::Property {
+            return Ok(false);
+        }
+        if self.undecided.is_empty() {
+            let wanted = Wanted { aim: Aim::Robustness, list: 1 };
+            let mut search =
+                Search::new(self.base.clone(), self.menu.clone(), &wanted, &self.options, self.limits);
+            let answer = search.answer()?;
+            self.checks += search.checks;
+            self.count(&search.stats);
+            if let RepairAnswer::Enough(enough) = answer {
+                self.robust = Some(self.menu.numbers(&enough.sets[0]));
+            }
+        }
+        Ok(self.robust.is_some() && choice.len() < self.menu.changes.len())
+    }
+
+    /// What makes the program robust, if the choice is no cheaper or enough has been left undecided.
+    fn instead_of(&self, choice: &[usize]) -> Option<Vec<usize>> {
+        let of = |choice: &[usize]| cost(choice, &self.menu.costs);
+        let tried_enough = self.undecided.len() > MOST_UNDECIDED;
+        self.robust.clone().filter(|robust| tried_enough || of(choice) >= of(robust))
     }
 
     /// If the property fails under SC, no fence helps.
@@ -160,6 +199,7 @@ impl<'a> Search<'a> {
         let options = Options { model: Model::Sc, ..self.options.clone() };
         let outcome = engine::check(&self.base, &Goal::of(&self.base), &options, self.limits)?;
         self.count(&outcome.stats);
+        self.options.effort = Some(EFFORT.max(outcome.stats.states.saturating_mul(TIMES_SC)));
         Ok(match outcome.answer {
             Answer::Safe(_) => None,
             Answer::Violated(trace) => Some(RepairAnswer::FailsUnderSc(trace)),
@@ -253,15 +293,11 @@ impl<'a> Search<'a> {
         core.into_iter().collect()
     }
 
-    /// From now on something beside this undecided choice is tried, if there is anything.
-    fn avoid(&mut self, choice: &[usize], limit: &Limit) -> bool {
+    /// From now on something beside this undecided choice is tried.
+    fn avoid(&mut self, choice: &[usize], limit: Limit) {
         let rest: Vec<usize> = (0..self.menu.changes.len()).filter(|e| !choice.contains(e)).collect();
-        let possible = !rest.is_empty();
-        if possible {
-            self.undecided.push((cost(choice, &self.menu.costs), limit.clone()));
-            self.detours.add(rest);
-        }
-        possible
+        self.undecided.push((cost(choice, &self.menu.costs), limit));
+        self.detours.add(rest);
     }
 
     /// The choice is enough: with it, all others of the same cost, if they were asked for.

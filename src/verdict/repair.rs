@@ -91,7 +91,7 @@ pub struct Enough {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cheapest {
     Proved,
-    /// So many cheaper sets could not be decided, the first because of this limit.
+    /// So many cheaper sets were tried and could not be decided, the first because of this limit.
     Open { undecided: usize, limit: Limit },
 }
 
