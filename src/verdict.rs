@@ -224,6 +224,31 @@ impl Witness {
     }
 }
 
+/// A triangular race: an SC run in which a thread stores, then loads another cell while its store could still be in its
+/// buffer, and then another thread writes that cell.
+#[derive(Clone, Debug)]
+pub struct Race {
+    /// The whole run, from the initial state to the write.
+    pub events: Vec<Event>,
+    /// The thread's last store before the load.
+    pub store: usize,
+    pub load: usize,
+    /// The other thread's write to what was loaded, the first since.
+    pub write: usize,
+}
+
+impl Race {
+    /// The thread that stores and loads.
+    pub fn thread(&self) -> ThreadId {
+        self.events[self.store].thread()
+    }
+
+    /// Its events from the store to the load.
+    pub fn path(&self) -> Vec<usize> {
+        (self.store..=self.load).filter(|&k| self.events[k].thread() == self.thread()).collect()
+    }
+}
+
 /// Why one event happens before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
@@ -363,6 +388,32 @@ impl Robustness {
             RobustAnswer::Robust => "robust",
             RobustAnswer::NotRobust(_) => "not-robust",
             RobustAnswer::Unknown(_) => "unknown",
+        }
+    }
+}
+
+/// Is the program free of triangular races?
+#[derive(Clone, Debug)]
+pub enum RaceAnswer {
+    RaceFree,
+    Racy(Race),
+    Unknown(Limit),
+}
+
+#[derive(Clone, Debug)]
+pub struct RaceFreedom {
+    pub answer: RaceAnswer,
+    /// The threads whose stores and loads had to be searched, because the program's text does not settle them.
+    pub attackers: usize,
+    pub stats: Stats,
+}
+
+impl RaceFreedom {
+    pub fn verdict(&self) -> &'static str {
+        match self.answer {
+            RaceAnswer::RaceFree => "race-free",
+            RaceAnswer::Racy(_) => "racy",
+            RaceAnswer::Unknown(_) => "unknown",
         }
     }
 }

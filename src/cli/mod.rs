@@ -58,7 +58,7 @@ pub struct Cli {
     color: When,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 safe or robust, 10 violated or not robust, 5 unknown (a limit was reached), \
+const EXIT_CODES: &str = "Exit codes: 0 safe, robust or race-free, 10 violated, not robust or racy, 5 unknown (a limit was reached), \
                           2 wrong usage or input, 70 a bug of overtake.";
 
 #[derive(Debug, Subcommand)]
@@ -157,6 +157,9 @@ struct CheckArgs {
 struct RobustArgs {
     #[command(flatten)]
     search: SearchArgs,
+    /// Asks for triangular races instead: a program without any is robust, and one that has some may be
+    #[arg(long)]
+    triangular: bool,
 }
 
 #[derive(Debug, Args)]

@@ -19,9 +19,11 @@ use crate::model::{Atom, Program, Reg, ThreadId};
 use crate::reach::{Goals, Order, Reductions};
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question, Refuted};
+use crate::robust::triangular;
 use crate::sem::replay;
 use crate::verdict::{
-    Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, RobustAnswer, Robustness, Stats, Trace, Witness,
+    Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, RaceAnswer, RaceFreedom, RobustAnswer,
+    Robustness, Stats, Trace, Witness,
 };
 use lazy::Lazy;
 use std::time::Instant;
@@ -205,6 +207,19 @@ pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<R
     Ok(Robustness { answer, attacks: reply.attacks.count, stats: reply.stats })
 }
 
+/// Is the program free of triangular races? If so it is robust; if not it may be robust all the same.
+pub fn triangular(program: &Program, options: &Options, limits: &Limits) -> Result<RaceFreedom, Internal> {
+    let Options { reductions, order, workers, .. } = *options;
+    let question = triangular::Question { reductions, order, workers };
+    let reply = triangular::ask(program, &question, limits)?;
+    let answer = match (reply.race, reply.limit) {
+        (Some(race), _) => RaceAnswer::Racy(race),
+        (None, Some(limit)) => RaceAnswer::Unknown(limit),
+        (None, None) => RaceAnswer::RaceFree,
+    };
+    Ok(RaceFreedom { answer, attackers: reply.attackers, stats: reply.stats })
+}
+
 /// Which final states are there, as far as these registers and cells are concerned?
 pub fn outcomes(program: &Program, observed: &[Atom], options: &Options, limits: &Limits) -> Outcomes {
     outcomes::find(program, observed, options, limits)
@@ -224,6 +239,12 @@ impl Options {
 
 impl From<Refuted> for Internal {
     fn from(refuted: Refuted) -> Internal {
+        Internal(refuted.to_string())
+    }
+}
+
+impl From<triangular::Refuted> for Internal {
+    fn from(refuted: triangular::Refuted) -> Internal {
         Internal(refuted.to_string())
     }
 }

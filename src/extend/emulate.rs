@@ -205,7 +205,7 @@ impl Emulator<'_> {
         if addr.may_divide_by_zero() {
             // The load itself has to go wrong, and not a comparison, which has no counterpart in the user's program.
             let (fine, wrong) = (self.inner(here), self.inner(here));
-            self.branch(id, at, defined(addr), (fine, wrong));
+            self.branch(id, at, addr.defined(), (fine, wrong));
             self.edge(id, wrong, to, load.clone(), origin);
             at = fine;
         }
@@ -378,25 +378,4 @@ fn complementary(a: &RegExpr, b: &RegExpr) -> bool {
         _ => false,
     };
     negation(a, b) || negation(b, a) || compared
-}
-
-/// A condition that never fails itself: does the expression have a value, that is, does it not divide by zero?
-pub(super) fn defined(e: &RegExpr) -> RegExpr {
-    let and = |a, b| Expr::binary(BinOp::And, a, b);
-    if !e.may_divide_by_zero() {
-        return Expr::Const(1);
-    }
-    match e {
-        Expr::Const(_) | Expr::Atom(_) => Expr::Const(1),
-        Expr::Unary(_, a) => defined(a),
-        Expr::Binary(BinOp::And, a, b) => {
-            let skipped = Expr::unary(UnOp::Not, (**a).clone());
-            and(defined(a), Expr::binary(BinOp::Or, skipped, defined(b)))
-        }
-        Expr::Binary(BinOp::Or, a, b) => and(defined(a), Expr::binary(BinOp::Or, (**a).clone(), defined(b))),
-        Expr::Binary(op, a, b) => {
-            let both = and(defined(a), defined(b));
-            if matches!(op, BinOp::Div | BinOp::Rem) { and(both, (**b).clone()) } else { both }
-        }
-    }
 }

@@ -409,12 +409,12 @@ fn an_expression_is_defined_unless_it_divides_by_zero() {
         read(&source).program.threads()[0].edge(EdgeId(2)).instr.address().expect("a load").clone()
     };
     for text in ["a / b", "a && 1 / b", "a || 1 % b", "-(a / b) + a", "(a / b) / (b / a)"] {
-        let (e, condition) = (e(text), emulate::defined(&e(text)));
+        let (e, condition) = (e(text), e(text).defined());
         for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let env = |r: &crate::model::Reg| if r.0 == 0 { a } else { b };
             let defined = condition.eval(&env).expect("the condition has a value") != 0;
             assert_eq!(defined, e.eval(&env).is_ok(), "{text} at {a}, {b}");
         }
     }
-    assert_eq!(emulate::defined(&e("a / 2")), Expr::Const(1));
+    assert_eq!(e("a / 2").defined(), Expr::Const(1));
 }

@@ -210,6 +210,32 @@ impl<A> Expr<A> {
         }
     }
 
+    /// A condition that never fails itself: does the expression have a value, that is, does it not divide by zero?
+    pub fn defined(&self) -> Expr<A>
+    where
+        A: Clone,
+    {
+        let and = |a, b| Expr::binary(BinOp::And, a, b);
+        if !self.may_divide_by_zero() {
+            return Expr::Const(1);
+        }
+        match self {
+            Expr::Const(_) | Expr::Atom(_) => Expr::Const(1),
+            Expr::Unary(_, a) => a.defined(),
+            Expr::Binary(BinOp::And, a, b) => {
+                let skipped = Expr::unary(UnOp::Not, (**a).clone());
+                and(a.defined(), Expr::binary(BinOp::Or, skipped, b.defined()))
+            }
+            Expr::Binary(BinOp::Or, a, b) => {
+                and(a.defined(), Expr::binary(BinOp::Or, (**a).clone(), b.defined()))
+            }
+            Expr::Binary(op, a, b) => {
+                let both = and(a.defined(), b.defined());
+                if matches!(op, BinOp::Div | BinOp::Rem) { and(both, (**b).clone()) } else { both }
+            }
+        }
+    }
+
     /// Height of the tree. The walk keeps its own stack, because it is what guards the recursive ones.
     pub fn depth(&self) -> usize {
         let (mut deepest, mut todo) = (0, vec![(self, 1)]);

@@ -54,6 +54,8 @@ pub struct ProgramMachine {
     reductions: Reductions,
     /// Whether somebody wants to know how far from the goal a state is.
     ranking: bool,
+    /// Whether a thread's own error is a goal.
+    errors_count: bool,
     /// A buffer wanted to grow past its bound.
     overflowed: AtomicBool,
     /// A state did not fit.
@@ -118,6 +120,7 @@ impl ProgramMachine {
             memory,
             reductions,
             ranking: false,
+            errors_count: true,
             overflowed: AtomicBool::new(false),
             too_large: AtomicBool::new(false),
             longest_buffer: AtomicUsize::new(0),
@@ -127,6 +130,11 @@ impl ProgramMachine {
     /// The same machine, for a search that is best first.
     pub fn ranking(self) -> ProgramMachine {
         ProgramMachine { ranking: true, ..self }
+    }
+
+    /// The same machine, for a search of clauses alone: a thread that has gone wrong just stands still.
+    pub fn ignoring_errors(self) -> ProgramMachine {
+        ProgramMachine { errors_count: false, ..self }
     }
 
     /// Words of a packed state, without the contents of buffers.
@@ -499,7 +507,7 @@ impl ProgramMachine {
 
     fn reaches_goal(&self, work: &Work) -> bool {
         let trapped = |(t, thread): (usize, &CThread)| work.vals[t] == thread.trap as Value;
-        if self.code.threads.iter().enumerate().any(trapped) {
+        if self.errors_count && self.code.threads.iter().enumerate().any(trapped) {
             return true;
         }
         if !self.is_drained(work) {
@@ -578,7 +586,7 @@ impl ProgramMachine {
 
     fn has_no_hope(&self, work: &Work) -> bool {
         let trapped = |t: usize| work.vals[t] == self.code.threads[t].trap as Value;
-        if (0..self.threads()).any(|t| self.node(work, t).may_trap || trapped(t)) {
+        if self.errors_count && (0..self.threads()).any(|t| self.node(work, t).may_trap || trapped(t)) {
             return false;
         }
         let cannot_end = |t: usize| self.code.threads[t].to_end[work.vals[t] as usize] == FAR;

@@ -20,7 +20,7 @@ use crate::engine::{self, Internal, Options};
 use crate::model::{EdgeId, Invalid, Program, ThreadId};
 use crate::verdict::repair::{Aim, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
 use crate::verdict::{
-    Act, Answer, Event, Goal, Kind, Limit, Limits, Model, Stats, Trace, Witness,
+    Act, Answer, Event, Goal, Kind, Limit, Limits, Model, RaceAnswer, Stats, Trace, Witness,
 };
 use hitting::{Cores, cost};
 use menu::Menu;
@@ -254,6 +254,7 @@ impl<'a> Search<'a> {
         match self.wanted.aim {
             Aim::Robustness => self.judge_robustness(&program),
             Aim::Property => self.judge_property(&program),
+            Aim::Triangular => self.judge_races(&program),
         }
     }
 
@@ -276,6 +277,16 @@ impl<'a> Search<'a> {
             Answer::Safe(_) => Judgement::Good,
             Answer::Violated(trace) => Judgement::Bad(vec![Counterexample::Trace(trace)]),
             Answer::Unknown(limit) => Judgement::Undecided(limit),
+        })
+    }
+
+    fn judge_races(&mut self, program: &Program) -> Result<Judgement, Internal> {
+        let freedom = engine::triangular(program, &self.options, self.limits)?;
+        self.count(&freedom.stats);
+        Ok(match freedom.answer {
+            RaceAnswer::RaceFree => Judgement::Good,
+            RaceAnswer::Racy(race) => Judgement::Bad(vec![Counterexample::Race(race)]),
+            RaceAnswer::Unknown(limit) => Judgement::Undecided(limit),
         })
     }
 
@@ -359,6 +370,7 @@ fn delayed_paths(run: &Counterexample) -> Vec<(ThreadId, Vec<EdgeId>)> {
     match run {
         Counterexample::Witness(witness) => vec![(witness.thread(), witness_path(witness))],
         Counterexample::Trace(trace) => trace_paths(trace),
+        Counterexample::Race(race) => vec![path(&race.events, race.store, race.load)],
     }
 }
 

@@ -1,7 +1,7 @@
 //! The answer for people: the verdict on a line of its own, then why, then, if asked for, what it cost.
 
-use super::table::{Color, Tone, paint};
-use super::{capitalised, count_of, reason, shortened, text};
+use super::table::Tone;
+use super::{capitalised, count_of, first_line, reason, shortened, text};
 use crate::model::Program;
 use crate::verdict::{Answer, Delay, Model, Outcome, Proof, Round, Trace};
 use std::fmt::Write;
@@ -13,12 +13,7 @@ pub fn verdict(outcome: &Outcome, file: Option<&str>, color: bool) -> String {
         Answer::Violated(_) => Tone::Bad,
         Answer::Unknown(_) => Tone::Doubtful,
     };
-    let color = if color { Color::On } else { Color::Off };
-    let verdict = paint(outcome.verdict(), tone, color);
-    match file {
-        Some(file) => format!("{file}: {verdict}\n"),
-        None => format!("{verdict}\n"),
-    }
+    first_line(outcome.verdict(), tone, file, color)
 }
 
 /// What the verdict rests on: the trace, the proof, or the limit and what was covered.

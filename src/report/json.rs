@@ -6,8 +6,8 @@ use super::outcomes::{Table, condition};
 use crate::model::litmus::{Litmus, Shown};
 use crate::model::{Program, Value as Number};
 use crate::verdict::{
-    Act, Against, Answer, AttackCount, Delay, Event, Limit, Model, Outcome, Outcomes, Relation, RobustAnswer,
-    Robustness, Round, Source, Stats, Trace, Trap, Witness,
+    Act, Against, Answer, AttackCount, Delay, Event, Limit, Model, Outcome, Outcomes, Race, RaceAnswer,
+    RaceFreedom, Relation, RobustAnswer, Robustness, Round, Source, Stats, Trace, Trap, Witness,
 };
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -172,6 +172,25 @@ pub fn robustness(program: &Program, file: &str, robustness: &Robustness, peak_k
     fields.into()
 }
 
+/// Everything about the triangular races of one file.
+pub fn races(program: &Program, file: &str, races: &RaceFreedom, peak_kb: Option<u64>) -> Value {
+    let mut fields = common(file, "robust", races.verdict(), &races.stats, peak_kb);
+    fields.insert("triangular".into(), true.into());
+    fields.insert("model".into(), Model::Tso.name().into());
+    fields.insert("reason".into(), super::triangular::reason(races).into());
+    fields.insert("attackers".into(), races.attackers.into());
+    match &races.answer {
+        RaceAnswer::Racy(found) => {
+            fields.insert("race".into(), race(program, found));
+        }
+        RaceAnswer::Unknown(limit) => {
+            fields.insert("limit".into(), limit_name(limit).into());
+        }
+        RaceAnswer::RaceFree => {}
+    }
+    fields.into()
+}
+
 /// The final states of one file, and what its condition says of them.
 pub fn outcomes(
     program: &Program,
@@ -225,6 +244,19 @@ fn witness(program: &Program, witness: &Witness) -> Value {
         "load": of(witness.load),
         "trace": witness.events.iter().map(|e| event(program, e)).collect::<Vec<_>>(),
         "cycle": witness.cycle.iter().map(cycle).collect::<Vec<_>>(),
+    })
+}
+
+/// Store, path, load and write as events, and the trace that ends with the write.
+fn race(program: &Program, race: &Race) -> Value {
+    let of = |k: usize| event(program, &race.events[k]);
+    json!({
+        "thread": program.thread(race.thread()).name(),
+        "store": of(race.store),
+        "path": race.path().into_iter().map(of).collect::<Vec<_>>(),
+        "load": of(race.load),
+        "write": of(race.write),
+        "trace": race.events.iter().map(|e| event(program, e)).collect::<Vec<_>>(),
     })
 }
 

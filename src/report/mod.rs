@@ -11,10 +11,12 @@ pub mod outcomes;
 pub mod robust;
 mod table;
 pub mod text;
+pub mod triangular;
 
 use crate::model::Value;
 use crate::verdict::{Answer, Limit, Model, Outcome, Proof, Trace, Trap};
 use std::time::Duration;
+use table::{Color, Tone, paint};
 
 /// Why the answer is what it is, in a few words.
 pub fn reason(outcome: &Outcome) -> String {
@@ -95,6 +97,16 @@ fn shortened(items: impl IntoIterator<Item = String>) -> Vec<String> {
     let line = |(item, count)| if count == 1 { item } else { format!("{item} ({count} times)") };
     let lines = groups.into_iter().map(line);
     lines.chain((more > 0).then(|| format!("and {more} more"))).collect()
+}
+
+/// The first line of an answer, behind the file's name if there are several files.
+fn first_line(verdict: &str, tone: Tone, file: Option<&str>, color: bool) -> String {
+    let color = if color { Color::On } else { Color::Off };
+    let verdict = paint(verdict, tone, color);
+    match file {
+        Some(file) => format!("{file}: {verdict}\n"),
+        None => format!("{verdict}\n"),
+    }
 }
 
 /// A sentence's first letter.

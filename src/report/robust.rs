@@ -1,10 +1,10 @@
 //! How do SC and TSO differ? The witness for people: which store was overtaken by which load, what the other threads
 //! did in between, why no SC run can look like that, and the whole run.
 
-use super::table::{Align, Cell, Color, Table, Tone, paint};
-use super::{capitalised, limit_reached, shortened, text};
+use super::table::{Align, Cell, Color, Table, Tone};
+use super::{capitalised, first_line, limit_reached, shortened, text};
 use crate::model::Program;
-use crate::verdict::{AttackCount, Event, Relation, RobustAnswer, Robustness, Witness};
+use crate::verdict::{AttackCount, Event, Model, Relation, RobustAnswer, Robustness, Stats, Witness};
 use std::fmt::Write;
 
 /// The first line: `robust`, `not-robust` or `unknown`, behind the file's name if there are several files.
@@ -14,12 +14,7 @@ pub fn verdict(robustness: &Robustness, file: Option<&str>, color: bool) -> Stri
         RobustAnswer::NotRobust(_) => Tone::Bad,
         RobustAnswer::Unknown(_) => Tone::Doubtful,
     };
-    let color = if color { Color::On } else { Color::Off };
-    let verdict = paint(robustness.verdict(), tone, color);
-    match file {
-        Some(file) => format!("{file}: {verdict}\n"),
-        None => format!("{verdict}\n"),
-    }
+    first_line(robustness.verdict(), tone, file, color)
 }
 
 /// Why the answer is what it is, in a few words.
@@ -63,7 +58,7 @@ fn story(program: &Program, witness: &Witness, style: text::Style) -> String {
     text += &circle(program, witness, style);
     text += "\nThe run, with the steps of the circle marked:\n\n";
     let starred: Vec<usize> = witness.cycle.iter().map(|(k, _)| *k).collect();
-    text + &text::run(program, &witness.events, &starred, style)
+    text + &text::run(program, Model::Tso, &witness.events, &starred, style)
 }
 
 /// The cycle of happens-before, one row for each of its events, beginning with the delayed store.
@@ -89,7 +84,7 @@ fn circle(program: &Program, witness: &Witness, style: text::Style) -> String {
 }
 
 /// An instruction of the user's file, with its line.
-fn in_words(program: &Program, event: &Event) -> String {
+pub(super) fn in_words(program: &Program, event: &Event) -> String {
     let line = program.thread(event.thread()).edge(event.edge).line;
     match line {
         0 => format!("`{}`", plain(program, event)),
@@ -121,10 +116,12 @@ fn leads(program: &Program, witness: &Witness, from: usize, relation: Relation, 
 
 /// What the search cost, and what became of the attacks.
 pub fn costs(robustness: &Robustness, peak_kb: Option<u64>) -> String {
-    let (s, a) = (&robustness.stats, &robustness.attacks);
-    let mut text = format!("\n{}", attacks(a));
-    let _ = write!(
-        text,
+    format!("\n{}{}", attacks(&robustness.attacks), spent(&robustness.stats, peak_kb))
+}
+
+/// What any one search cost.
+pub(super) fn spent(s: &Stats, peak_kb: Option<u64>) -> String {
+    let mut text = format!(
         "states        {}\ntransitions   {}\nworkers       {}\ntime          {:.3} s\n",
         s.states,
         s.transitions,

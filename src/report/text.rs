@@ -28,9 +28,9 @@ pub fn trace(program: &Program, trace: &Trace, style: Style) -> String {
     format!("{table}\n{}\n", paint(&ending, Tone::Bad, color(style)))
 }
 
-/// A run under TSO, with a star in front of some of its events.
-pub fn run(program: &Program, events: &[Event], starred: &[usize], style: Style) -> String {
-    walked(program, Model::Tso, events, starred, style).0
+/// A run, with a star in front of some of its events.
+pub fn run(program: &Program, model: Model, events: &[Event], starred: &[usize], style: Style) -> String {
+    walked(program, model, events, starred, style).0
 }
 
 fn walked<'a>(

@@ -5,9 +5,11 @@
 //! of other threads lead from the load back to the store. `attack` lists which stores and loads are worth
 //! trying, `machine` has the states of such runs, `oracle` searches them, `known` remembers paths that it need not find again, and `hb` judges what was found from the
 //! run alone.
+//! `triangular` asks for less: a condition that is sufficient for robustness, on SC runs alone.
 
 pub mod attack;
 pub mod hb;
 pub mod known;
 mod machine;
 pub mod oracle;
+pub mod triangular;

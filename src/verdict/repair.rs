@@ -1,7 +1,7 @@
 //! The words of repair: what may be changed in a program, what the change is for, and what came of looking for the
 //! cheapest.
 
-use super::{Event, Limit, Stats, Trace, Witness};
+use super::{Event, Limit, Race, Stats, Trace, Witness};
 use crate::model::{EdgeId, Loc, ThreadId};
 
 /// What the repaired program is to be.
@@ -11,6 +11,8 @@ pub enum Aim {
     Robustness,
     /// No forbidden state is reachable under TSO.
     Property,
+    /// No triangular race, which is more than robustness and often cheaper to see.
+    Triangular,
 }
 
 /// One thing that may be changed in a program.
@@ -39,6 +41,7 @@ impl Change {
 pub enum Counterexample {
     Witness(Witness),
     Trace(Trace),
+    Race(Race),
 }
 
 impl Counterexample {
@@ -46,6 +49,7 @@ impl Counterexample {
         match self {
             Counterexample::Witness(witness) => &witness.events,
             Counterexample::Trace(trace) => &trace.events,
+            Counterexample::Race(race) => &race.events,
         }
     }
 }

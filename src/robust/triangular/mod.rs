@@ -1,0 +1,141 @@
+//! Is the program free of triangular races? Owens' condition, which is sufficient for robustness and cheaper to ask.
+//!
+//! A *triangular race* is an SC run in which a thread stores, then loads another cell while its store could still be in
+//! its buffer, and then another thread writes that cell: the load could have overtaken the store, and somebody could
+//! tell. Without one, TSO adds nothing; with one it may or may not.
+//! `history` turns the question into one of SC reachability, once for each thread; the search is `reach`'s; `race`
+//! judges what was found from the run alone, and what does not pass is a bug of ours and never an answer.
+
+mod history;
+pub mod race;
+
+use crate::model::{Instr, Program, ThreadId};
+use crate::reach::{Memory, Order, ProgramMachine, Reductions, Search, explore};
+use crate::sem::replay::{Mismatch, follow, replay};
+use crate::sem::sc;
+use crate::verdict::{Act, Action, Event, Kind, Limit, Limits, Model, Race, Stats};
+use history::{Attacker, Text};
+use std::time::Instant;
+use thiserror::Error;
+
+/// A bug of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the race {0}")]
+pub struct Refuted(String);
+
+/// How to look for a race.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    pub reductions: Reductions,
+    pub order: Order,
+    pub workers: usize,
+}
+
+/// What the search came to. Without a race and without a limit, the program is free of them.
+#[derive(Debug)]
+pub struct Reply {
+    pub race: Option<Race>,
+    pub limit: Option<Limit>,
+    /// The threads that the text leaves to the search.
+    pub attackers: usize,
+    pub stats: Stats,
+}
+
+/// Does the program have a triangular race?
+pub fn ask(program: &Program, question: &Question, limits: &Limits) -> Result<Reply, Refuted> {
+    let start = Instant::now();
+    let text = Text::new(program);
+    let stats = Stats { workers: question.workers, ..Stats::default() };
+    let mut reply = Reply { race: None, limit: None, attackers: 0, stats };
+    for t in program.thread_ids() {
+        let Some(attacker) = history::attacker(&text, t) else { continue };
+        reply.attackers += 1;
+        match attacker {
+            Ok(attacker) => reply.search(program, t, &attacker, question, limits)?,
+            Err(invalid) => reply.limit = Some(Limit::ProgramSize(invalid.to_string())),
+        }
+        if reply.race.is_some() {
+            break;
+        }
+    }
+    reply.stats.time = start.elapsed();
+    Ok(reply)
+}
+
+impl Reply {
+    fn search(
+        &mut self,
+        program: &Program,
+        t: ThreadId,
+        attacker: &Attacker,
+        question: &Question,
+        limits: &Limits,
+    ) -> Result<(), Refuted> {
+        let Question { reductions, order, workers } = *question;
+        let machine = ProgramMachine::new(&attacker.program, &attacker.goal, Memory::Sc, reductions);
+        let machine = machine.ignoring_errors();
+        let found = explore(&machine, limits, Search::new(order, workers));
+        let stats = &mut self.stats;
+        stats.states += found.states;
+        stats.transitions += found.transitions;
+        stats.words = stats.words.max(machine.words());
+        stats.bytes_per_state = stats.bytes_per_state.max(found.bytes as f64 / found.states.max(1) as f64);
+        if let Some((_, actions)) = found.goals.first() {
+            let run = history::project(&attacker.program, actions);
+            self.race = Some(race(program, t, run)?);
+        }
+        let too_large = || machine.too_large().then(|| Limit::StateSize(machine.words()));
+        self.limit = self.limit.take().or(found.limit).or_else(too_large);
+        Ok(())
+    }
+}
+
+/// The race that a run to a state of the goal leads to: the attacker's last step is the load, and somebody has written
+/// what it loaded, or can do so now.
+fn race(program: &Program, t: ThreadId, run: Vec<Action>) -> Result<Race, Refuted> {
+    let bug = |m: Mismatch| Refuted(format!("does not replay: {m}"));
+    let runs = [without_open_block(program, &run), Some(run)];
+    for run in runs.into_iter().flatten() {
+        let mut events = follow(program, Model::Sc, run.iter().copied()).map_err(bug)?;
+        let load = events.iter().rposition(|e| e.thread() == t);
+        let load = load.ok_or_else(|| Refuted("has no attacker".into()))?;
+        if let Some(step) = next_write(program, &events, load).map_err(bug)? {
+            events =
+                follow(program, Model::Sc, events.iter().map(|e| e.action).chain([step])).map_err(bug)?;
+        }
+        let Some(write) = race::first_write(program, &events, load).map_err(bug)? else { continue };
+        events.truncate(write + 1);
+        let is_store = |e: &Event| e.thread() == t && e.kind == Kind::Store;
+        let store = events[..load].iter().rposition(is_store);
+        let store = store.ok_or_else(|| Refuted("has no store".into()))?;
+        let race = Race { events, store, load, write };
+        race::check(program, &race).map_err(|broken| Refuted(broken.to_string()))?;
+        return Ok(race);
+    }
+    Err(Refuted("has no write".into()))
+}
+
+/// The decision of another thread that writes what the load has read, in the state after the events.
+fn next_write(program: &Program, events: &[Event], load: usize) -> Result<Option<Action>, Mismatch> {
+    let state = replay(program, Model::Sc, events)?;
+    let racing = |event: &Event| {
+        event.thread() != events[load].thread()
+            && race::writes(program, &state, event)
+            && event.address == events[load].address
+    };
+    let mut steps = sc::steps(program, &state).into_iter().map(|step| step.event);
+    Ok(steps.find(racing).map(|event| event.action))
+}
+
+/// The run without the block that a thread is still in, if there is one. Nobody else has touched memory since it
+/// began, so they can do what they did.
+fn without_open_block(program: &Program, run: &[Action]) -> Option<Vec<Action>> {
+    let instr = |a: &Action| match a.act {
+        Act::Step { edge, .. } => Some(&program.thread(a.thread).edge(edge).instr),
+        Act::Flush => None,
+    };
+    let last = run.iter().rposition(|a| matches!(instr(a), Some(Instr::Lock | Instr::Unlock)))?;
+    let outside = |a: &&Action| a.thread != run[last].thread;
+    let open = matches!(instr(&run[last]), Some(Instr::Lock));
+    open.then(|| run[..last].iter().chain(run[last..].iter().filter(outside)).copied().collect())
+}

@@ -1,0 +1,191 @@
+//! Are triangular races found where the definition has them, and are programs without them robust? Random programs with
+//! computed addresses, locked instructions, blocks, loops and errors.
+//!
+//! The other opinion is a naive search on the plain SC machine that remembers, for every store that could be in a
+//! buffer, all that its thread has stored since; nothing of it is shared with the sources.
+//! `OVERTAKE_PROGRAMS=20000 cargo test --release --test triangular` tries more programs than the default.
+
+mod common;
+
+use common::robustness::brute_robust;
+use common::{SMALL, Shape, Taste, cases, program};
+use overtake::engine::{self, Options};
+use overtake::model::{Addr, Instr, Program, RmwOp};
+use overtake::reach::{Order, Reductions};
+use overtake::robust::triangular::race;
+use overtake::sem::{State, sc};
+use overtake::verdict::{Event, Limits, RaceAnswer, RobustAnswer};
+use proptest::prelude::*;
+use std::collections::{BTreeSet, HashSet};
+
+const MOST: usize = 20_000;
+
+/// What one thread has done, as far as races need to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Past {
+    /// For every store that nothing has drained yet, the cells that the thread has stored to from it on.
+    since: BTreeSet<BTreeSet<Addr>>,
+    /// The cell that its last step has loaded, if that could overtake one of these stores.
+    loaded: Option<Addr>,
+}
+
+impl Past {
+    fn then(&mut self, instr: &Instr, event: &Event, in_block: bool) {
+        self.loaded = None;
+        match (instr, event.address) {
+            _ if event.trap.is_some() => {}
+            (Instr::Store { .. }, Some(cell)) => {
+                let and_cell = |set: &BTreeSet<Addr>| set.iter().copied().chain([cell]).collect();
+                self.since = self.since.iter().map(and_cell).collect();
+                if !in_block {
+                    self.since.insert(BTreeSet::from([cell]));
+                }
+            }
+            (Instr::Load { .. }, Some(cell)) => {
+                self.loaded = self.since.iter().any(|set| !set.contains(&cell)).then_some(cell);
+            }
+            (Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock, _) => self.since.clear(),
+            _ => {}
+        }
+    }
+}
+
+/// Is there a triangular race? `None` if there are too many states to say.
+fn brute_racy(program: &Program) -> Option<bool> {
+    let start = (State::initial(program), vec![Past::default(); program.threads().len()]);
+    let mut seen = HashSet::from([start.clone()]);
+    let mut todo = vec![start];
+    while let Some((state, pasts)) = todo.pop() {
+        for step in sc::steps(program, &state) {
+            let (event, t) = (&step.event, step.event.thread());
+            let races = |(u, past): (usize, &Past)| u != t.index() && past.loaded == event.address;
+            if writes(program, &state, event) && pasts.iter().enumerate().any(races) {
+                return Some(true);
+            }
+            let mut pasts = pasts.clone();
+            let instr = &program.thread(t).edge(event.edge).instr;
+            pasts[t.index()].then(instr, event, state.lock == Some(t));
+            let next = (step.state, pasts);
+            if seen.insert(next.clone()) {
+                todo.push(next);
+            }
+        }
+        if seen.len() > MOST {
+            return None;
+        }
+    }
+    Some(false)
+}
+
+fn writes(program: &Program, before: &State, event: &Event) -> bool {
+    let t = event.thread();
+    match &program.thread(t).edge(event.edge).instr {
+        _ if event.trap.is_some() => false,
+        Instr::Store { .. } => true,
+        Instr::Rmw { op: RmwOp::Cas { old, .. }, addr, .. } => {
+            let eval = |e: &overtake::model::RegExpr| e.eval(&|r| before.registers[t.index()][r.index()]);
+            let cell = program.cell(eval(addr).expect("it has not trapped")).expect("it has not trapped");
+            before.memory[cell.index()] == eval(old).expect("it has not trapped")
+        }
+        Instr::Rmw { .. } => true,
+        _ => false,
+    }
+}
+
+fn ask(program: &Program, options: &Options) -> RaceAnswer {
+    let limits = Limits { states: Some(10 * MOST as u64), ..Limits::default() };
+    let found = engine::triangular(program, options, &limits).expect("no internal error");
+    if let RaceAnswer::Racy(race) = &found.answer {
+        assert_eq!(race::check(program, race), Ok(()));
+    }
+    found.answer
+}
+
+/// The search says what the definition says, with and without its reductions.
+fn same(program: &Program) -> Result<(), TestCaseError> {
+    let Some(expected) = brute_racy(program) else { return Ok(()) };
+    let without = |change: fn(&mut Reductions)| {
+        let mut reductions = Reductions::ALL;
+        change(&mut reductions);
+        reductions
+    };
+    let ways = [
+        (Reductions::ALL, Order::BreadthFirst, 1),
+        (Reductions::ALL, Order::DepthFirst, 2),
+        (Reductions::NONE, Order::BreadthFirst, 1),
+        (without(|r| r.por = false), Order::BreadthFirst, 1),
+        (without(|r| r.sleep = false), Order::BreadthFirst, 1),
+        (without(|r| r.steps = false), Order::DepthFirst, 1),
+        (without(|r| r.prune = false), Order::BreadthFirst, 1),
+        (without(|r| r.mute = false), Order::BreadthFirst, 1),
+    ];
+    for (reductions, order, workers) in ways {
+        let options = Options { reductions, order, workers, ..Options::default() };
+        let racy = match ask(program, &options) {
+            RaceAnswer::Racy(_) => true,
+            RaceAnswer::RaceFree => false,
+            RaceAnswer::Unknown(limit) => {
+                return Err(TestCaseError::fail(format!("{limit:?} where brute force has an answer")));
+            }
+        };
+        prop_assert_eq!(racy, expected, "{:?}, {:?}", reductions, order);
+    }
+    Ok(())
+}
+
+/// Who has no race is robust, say the oracle and, for the smallest programs, the definition of robustness.
+fn sufficient(program: &Program) -> Result<(), TestCaseError> {
+    let options = Options { workers: 1, ..Options::default() };
+    if !matches!(ask(program, &options), RaceAnswer::RaceFree) {
+        return Ok(());
+    }
+    let limits = Limits { states: Some(10 * MOST as u64), ..Limits::default() };
+    let found = engine::robust(program, &options, &limits).expect("no internal error");
+    prop_assert!(!matches!(found.answer, RobustAnswer::NotRobust(_)), "race-free, and not robust");
+    prop_assert!(brute_robust(program, 5_000) != Some(false), "race-free, and not robust by definition");
+    Ok(())
+}
+
+const STRAIGHT: Shape = Shape { loops: false, ..SMALL };
+const WILD: Shape = Shape { taste: Taste::Wild, lines: (1, 5), ..SMALL };
+/// Little variety, many meetings.
+const DENSE: Shape = Shape { taste: Taste::Dense, lines: (2, 4), ..STRAIGHT };
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn it_says_what_the_definition_says(shown in program(STRAIGHT)) {
+        same(&shown.0)?;
+    }
+
+    #[test]
+    fn it_says_what_the_definition_says_of_programs_with_loops(shown in program(SMALL)) {
+        same(&shown.0)?;
+    }
+
+    #[test]
+    fn it_says_what_the_definition_says_of_dense_programs(shown in program(DENSE)) {
+        same(&shown.0)?;
+    }
+
+    #[test]
+    fn it_says_what_the_definition_says_of_wild_programs(shown in program(WILD)) {
+        same(&shown.0)?;
+    }
+
+    #[test]
+    fn who_has_no_race_is_robust(shown in program(SMALL)) {
+        sufficient(&shown.0)?;
+    }
+
+    #[test]
+    fn who_has_no_race_is_robust_among_dense_programs(shown in program(DENSE)) {
+        sufficient(&shown.0)?;
+    }
+
+    #[test]
+    fn who_has_no_race_is_robust_among_wild_programs(shown in program(WILD)) {
+        sufficient(&shown.0)?;
+    }
+}
