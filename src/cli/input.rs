@@ -35,12 +35,17 @@ pub struct Test {
 
 /// The program, with its warnings shown. `None` after its errors have been shown.
 pub fn read(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<Program> {
+    read_with_text(path, args, terminal).map(|(program, _)| program)
+}
+
+/// The program and the text that it was read from.
+pub fn read_with_text(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<(Program, String)> {
     let name = path.display().to_string();
     match load(path, args) {
         Ok((source, input)) => match input {
             Ok(input) => {
                 terminal.complain(&diagnose::render(&name, &source, &input.warnings, terminal.color_errors));
-                Some(input.program)
+                Some((input.program, source))
             }
             Err(wrong) => {
                 terminal.complain(&diagnose::render(&name, &source, &wrong, terminal.color_errors));
@@ -71,20 +76,17 @@ pub fn read_test(path: &Path, args: &InputArgs, color: bool) -> Result<Test, Str
     Ok(Test { litmus, warnings: shown(&input.warnings), program: input.program })
 }
 
-type Parsed<T> = Result<T, Vec<Diagnostic>>;
+pub type Parsed<T> = Result<T, Vec<Diagnostic>>;
 
 /// What was read, with what a litmus test says beside its program.
-type WithTest = (front::Input, Option<Litmus>);
+pub type WithTest = (front::Input, Option<Litmus>);
 
 fn load(path: &Path, args: &InputArgs) -> Result<(String, Parsed<front::Input>), String> {
     load_test(path, args).map(|(source, parsed)| (source, parsed.map(|(input, _)| input)))
 }
 
 fn load_test(path: &Path, args: &InputArgs) -> Result<(String, Parsed<WithTest>), String> {
-    let format = match args.from {
-        Some(format) => format,
-        None => format_of(path)?,
-    };
+    let format = format(path, args)?;
     if format != Format::Tso && !args.define.is_empty() {
         let why = "only programs in the native language have parameters to define with -D";
         return Err(format!("{}: {why}", path.display()));
@@ -97,18 +99,28 @@ fn load_test(path: &Path, args: &InputArgs) -> Result<(String, Parsed<WithTest>)
             return Ok((source, Err(vec![wrong])));
         }
     };
-    let alone = |input: front::Input| (input, None);
-    let parsed = match format {
-        Format::Tso => front::tso::read(&source, &args.define).map(alone),
-        Format::Ron => front::ron::read(&source).map(alone),
-        Format::Trencher => front::trencher::read(&source).map(alone),
-        Format::Rmm => front::rmm::read(&source).map(alone),
-        Format::Litmus => front::litmus::read_test(&source).map(|(input, litmus)| (input, Some(litmus))),
-    };
+    let parsed = parse(&source, format, &args.define);
     Ok((source, parsed))
 }
 
-fn format_of(path: &Path) -> Result<Format, String> {
+/// What the text of a file says.
+pub fn parse(source: &str, format: Format, define: &[(String, i64)]) -> Parsed<WithTest> {
+    let alone = |input: front::Input| (input, None);
+    match format {
+        Format::Tso => front::tso::read(source, define).map(alone),
+        Format::Ron => front::ron::read(source).map(alone),
+        Format::Trencher => front::trencher::read(source).map(alone),
+        Format::Rmm => front::rmm::read(source).map(alone),
+        Format::Litmus => front::litmus::read_test(source).map(|(input, litmus)| (input, Some(litmus))),
+    }
+}
+
+/// What the user says the format is, or else the file's name.
+pub fn format(path: &Path, args: &InputArgs) -> Result<Format, String> {
+    args.from.map_or_else(|| format_of(path), Ok)
+}
+
+pub fn format_of(path: &Path) -> Result<Format, String> {
     let extension = path.extension().and_then(|e| e.to_str());
     match extension {
         Some("tso") => Ok(Format::Tso),

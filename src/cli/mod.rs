@@ -7,6 +7,7 @@
 mod check;
 mod convert;
 pub mod diagnose;
+mod fence;
 mod input;
 mod interrupt;
 mod limits;
@@ -59,7 +60,8 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 safe, robust or race-free, 10 violated, not robust or racy, 5 unknown (a limit was reached), \
-                          2 wrong usage or input, 70 a bug of overtake.";
+                          2 wrong usage or input, 70 a bug of overtake. `fence`: 0 if a repair was found, 10 if \
+                          none can help.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -67,6 +69,9 @@ enum Command {
     Check(CheckArgs),
     /// Do SC and TSO have the same behaviours?
     Robust(RobustArgs),
+    /// Which fewest fences repair the program?
+    #[command(after_help = fence::PLACES)]
+    Fence(FenceArgs),
     /// Lists all final states, in the shape of herd's output (litmus tests)
     #[command(after_help = outcomes::COUNTS)]
     Outcomes(OutcomesArgs),
@@ -160,6 +165,39 @@ struct RobustArgs {
     /// Asks for triangular races instead: a program without any is robust, and one that has some may be
     #[arg(long)]
     triangular: bool,
+}
+
+#[derive(Debug, Args)]
+struct FenceArgs {
+    #[command(flatten)]
+    search: SearchArgs,
+    /// What the repaired program is to be; by default `property` if the file has one, else `robustness`
+    #[arg(long = "for", value_enum, value_name = "AIM")]
+    aim: Option<fence::AimArg>,
+    /// The kinds of changes that are allowed
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "fence", value_name = "KINDS")]
+    with: Vec<fence::KindArg>,
+    /// What each kind costs, for example fence=2,atomic=3; 1 where nothing is said
+    #[arg(long, value_delimiter = ',', value_parser = fence::cost, value_name = "KIND=COST")]
+    cost: Vec<(fence::KindArg, u64)>,
+    /// Lists all sets of the least cost
+    #[arg(long)]
+    all: bool,
+    /// Puts no fence at this label (several times for several)
+    #[arg(long, value_name = "THREAD:LABEL")]
+    forbid_at: Vec<String>,
+    /// Changes this thread alone (several times for several)
+    #[arg(long, value_name = "THREAD")]
+    only: Vec<String>,
+    /// Says instead which of the program's own fences can go
+    #[arg(long, conflicts_with_all = ["with", "cost", "all", "forbid_at", "only", "output"])]
+    prune: bool,
+    /// Leaves a choice undecided after this many rounds of the lazy engine (--for property)
+    #[arg(long, value_name = "N")]
+    iterations: Option<u64>,
+    /// Writes the repaired program to this file, reads it again and checks it again
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -305,6 +343,7 @@ impl Cli {
         match self.command {
             Command::Check(args) => check::run(&args, &terminal),
             Command::Robust(args) => robust::run(&args, &terminal),
+            Command::Fence(args) => fence::run(&args, &terminal),
             Command::Outcomes(args) => outcomes::run(&args, &terminal),
             Command::Show(args) => show::run(&args, &terminal),
             Command::Convert(args) => convert::run(&args, &terminal),

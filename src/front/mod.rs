@@ -6,6 +6,7 @@
 mod flow;
 mod fold;
 pub mod litmus;
+pub mod patch;
 mod problems;
 pub mod promela;
 pub mod rmm;

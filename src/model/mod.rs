@@ -4,6 +4,7 @@
 //! (`access`, `interval`, `live`, `mute`) read programs and know nothing of machines, engines or files.
 
 pub mod access;
+pub mod alike;
 pub mod expr;
 pub mod instr;
 pub mod interval;

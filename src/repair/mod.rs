@@ -100,7 +100,7 @@ enum Judgement {
 enum Step {
     Enough,
     Cores,
-    Remains(Counterexample),
+    Remains { run: Counterexample, choice: Vec<usize> },
     Undecided(Limit),
 }
 
@@ -158,7 +158,10 @@ impl<'a> Search<'a> {
             match self.try_choice(&choice)? {
                 Step::Cores => {}
                 Step::Enough => return self.enough(choice),
-                Step::Remains(run) => return Ok(RepairAnswer::Remains(run)),
+                Step::Remains { run, choice } => {
+                    let changed = Box::new(self.changed(&choice)?);
+                    return Ok(RepairAnswer::Remains { run, changed });
+                }
                 Step::Undecided(limit) if is_local(&limit) && self.has_detour(&choice)? => {
                     self.avoid(&choice, limit);
                 }
@@ -234,7 +237,7 @@ impl<'a> Search<'a> {
                     for run in runs {
                         let core = self.core(&run);
                         if core.is_empty() {
-                            return Ok(Step::Remains(run));
+                            return Ok(Step::Remains { run, choice: built_in });
                         }
                         if core.iter().any(|e| built_in.contains(e)) {
                             return Err(engine::internal("a run passes a fence with a store in its buffer"));
@@ -250,12 +253,16 @@ impl<'a> Search<'a> {
 
     fn judge(&mut self, choice: &[usize]) -> Result<Judgement, Internal> {
         self.checks += 1;
-        let program = apply(&self.base, &self.menu.choose(choice)).map_err(internal)?;
+        let program = self.changed(choice)?;
         match self.wanted.aim {
             Aim::Robustness => self.judge_robustness(&program),
             Aim::Property => self.judge_property(&program),
             Aim::Triangular => self.judge_races(&program),
         }
+    }
+
+    fn changed(&self, choice: &[usize]) -> Result<Program, Internal> {
+        apply(&self.base, &self.menu.choose(choice)).map_err(internal)
     }
 
     fn judge_robustness(&mut self, program: &Program) -> Result<Judgement, Internal> {
@@ -344,7 +351,7 @@ impl<'a> Search<'a> {
                     good.insert(next);
                 }
                 Step::Cores => {}
-                Step::Remains(_) => return Err(engine::internal("a run remains where another choice prevents all")),
+                Step::Remains { .. } => return Err(engine::internal("a run remains where another choice prevents all")),
                 Step::Undecided(limit) if is_local(&limit) => {
                     doubtful.insert(next);
                 }

@@ -89,7 +89,7 @@ pub fn outcome(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option
 }
 
 /// What every command says of its answer.
-fn common(
+pub fn common(
     file: &str,
     command: &str,
     verdict: &str,
@@ -114,6 +114,11 @@ fn common(
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
+}
+
+/// A run, event by event.
+pub fn events(program: &Program, events: &[Event]) -> Value {
+    events.iter().map(|e| event(program, e)).collect()
 }
 
 /// Which stores of the trace are overtaken by which loads.
@@ -270,7 +275,7 @@ fn against(program: &Program, against: Against) -> Value {
     }
 }
 
-fn limit_name(limit: &Limit) -> &'static str {
+pub fn limit_name(limit: &Limit) -> &'static str {
     match limit {
         Limit::Time(_) => "time",
         Limit::Memory(_) => "memory",

@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod dot;
+pub mod fence;
 pub mod json;
 pub mod listing;
 pub mod outcomes;

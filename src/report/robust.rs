@@ -45,7 +45,7 @@ pub fn explanation(program: &Program, robustness: &Robustness, style: text::Styl
     }
 }
 
-fn story(program: &Program, witness: &Witness, style: text::Style) -> String {
+pub fn story(program: &Program, witness: &Witness, style: text::Style) -> String {
     let event = |k: usize| in_words(program, &witness.events[k]);
     let name = program.thread(witness.thread()).name();
     let mut text = format!("Thread {name} delays {} past {}.\n", event(witness.store), event(witness.load));

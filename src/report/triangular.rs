@@ -49,7 +49,7 @@ pub fn explanation(program: &Program, races: &RaceFreedom, style: text::Style) -
     }
 }
 
-fn story(program: &Program, race: &Race, style: text::Style) -> String {
+pub fn story(program: &Program, race: &Race, style: text::Style) -> String {
     let event = |k: usize| in_words(program, &race.events[k]);
     let name = |k: usize| program.thread(race.events[k].thread()).name();
     let (store, load, write) = (race.store, race.load, race.write);

@@ -2,7 +2,7 @@
 //! cheapest.
 
 use super::{Event, Limit, Race, Stats, Trace, Witness};
-use crate::model::{EdgeId, Loc, ThreadId};
+use crate::model::{EdgeId, Loc, Program, ThreadId};
 
 /// What the repaired program is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,8 @@ pub enum RepairAnswer {
     Enough(Enough),
     /// The property fails under SC, where there is nothing to fence.
     FailsUnderSc(Trace),
-    /// This run remains, whatever of the allowed is changed.
-    Remains(Counterexample),
+    /// This run remains, whatever of the allowed is changed. It was found in a program with changes that do not help.
+    Remains { run: Counterexample, changed: Box<Program> },
     Unknown(Limit),
 }
 
@@ -102,8 +102,8 @@ pub enum Cheapest {
 impl Repair {
     pub fn verdict(&self) -> &'static str {
         match &self.answer {
-            RepairAnswer::Enough(_) => "repaired",
-            RepairAnswer::FailsUnderSc(_) | RepairAnswer::Remains(_) => "hopeless",
+            RepairAnswer::Enough(_) => "found",
+            RepairAnswer::FailsUnderSc(_) | RepairAnswer::Remains { .. } => "none",
             RepairAnswer::Unknown(_) => "unknown",
         }
     }

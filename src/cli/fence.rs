@@ -1,0 +1,312 @@
+//! `overtake fence`: which fewest fences repair the program? What was found is shown in the user's own text and, on
+//! request, written, read again and checked again.
+
+use super::input::{self, Format};
+use super::interrupt::Interrupt;
+use super::terminal::Terminal;
+use super::{Exit, FenceArgs, InputArgs, limits};
+use crate::engine::Options;
+use crate::front::patch::{self, Dialect, Edit, What};
+use crate::front::{self};
+use crate::model::alike::alike;
+use crate::model::{Instr, Loc, Program, ThreadId};
+use crate::repair::{self, Allowed, Wanted};
+use crate::report;
+use crate::report::fence::{Site, Words};
+use crate::verdict::Limits;
+use crate::verdict::repair::{Aim, Change, Repair, RepairAnswer};
+use clap::ValueEnum;
+use std::path::Path;
+
+pub const PLACES: &str = "A place for a fence is a location of a thread's control flow: the fence sits between everything \
+                          that leads there and everything that goes on from there.";
+
+/// Sets that `--all` lists before it says that there are more.
+const MOST_SETS: usize = 1_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AimArg {
+    /// SC and TSO have the same behaviours
+    Robustness,
+    /// No forbidden state is reachable under TSO
+    Property,
+    /// There is no triangular race
+    Triangular,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KindArg {
+    /// Insert a fence
+    Fence,
+    /// Make a store a locked one (xchg)
+    Atomic,
+}
+
+/// `fence=2`.
+pub fn cost(text: &str) -> Result<(KindArg, u64), String> {
+    let (kind, cost) = text.split_once('=').ok_or("a cost looks like fence=2")?;
+    let kind = KindArg::from_str(kind.trim(), false)
+        .map_err(|_| format!("there is no kind `{}`; known are fence and atomic", kind.trim()))?;
+    match cost.trim().parse() {
+        Ok(0) | Err(_) => Err(format!("`{}` is no cost: it has to be a whole number from 1 up", cost.trim())),
+        Ok(cost) => Ok((kind, cost)),
+    }
+}
+
+pub fn run(args: &FenceArgs, terminal: &Terminal) -> Exit {
+    if args.output.is_some() && args.search.files.len() > 1 {
+        terminal.error("--output writes one program, and there are several files");
+        return Exit::BadInput;
+    }
+    let interrupt = Interrupt::new();
+    let files = args.search.files.iter();
+    files.map(|file| fence(file, args, &interrupt, terminal)).max().unwrap_or(Exit::Good)
+}
+
+/// One file, and what is asked of it.
+struct Task<'a> {
+    file: &'a Path,
+    program: Program,
+    source: String,
+    wanted: Wanted,
+    allowed: Allowed,
+    options: Options,
+}
+
+fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Exit {
+    let Some((program, source)) = input::read_with_text(file, &args.search.input, terminal) else {
+        return Exit::BadInput;
+    };
+    let task = match task(file, program, source, args) {
+        Ok(task) => task,
+        Err(message) => {
+            terminal.error(&format!("{}: {message}", file.display()));
+            return Exit::BadInput;
+        }
+    };
+    let limits = interrupt.watch(args.search.limits());
+    let result = {
+        let _progress = (!args.search.json && !args.search.quiet).then(|| terminal.progress(&limits));
+        match args.prune {
+            true => repair::prune(&task.program, &task.wanted, &task.options, &limits),
+            false => repair::repair(&task.program, &task.wanted, &task.allowed, &task.options, &limits),
+        }
+    };
+    match result {
+        Ok(repair) => {
+            show(&task, args, &repair, terminal);
+            exit(&repair).max(write(&task, args, &repair, &limits, terminal))
+        }
+        Err(bug) => terminal.internal_error(file, &bug.to_string()),
+    }
+}
+
+fn task<'a>(file: &'a Path, program: Program, source: String, args: &FenceArgs) -> Result<Task<'a>, String> {
+    let has_property = !program.properties().is_empty() || program.has_asserts() || program.may_go_wrong();
+    let aim = match args.aim {
+        Some(AimArg::Robustness) => Aim::Robustness,
+        Some(AimArg::Triangular) => Aim::Triangular,
+        Some(AimArg::Property) if !has_property => {
+            return Err("there is no property to repair the program for: use --for robustness".to_string());
+        }
+        Some(AimArg::Property) => Aim::Property,
+        None if has_property => Aim::Property,
+        None => Aim::Robustness,
+    };
+    let allowed = allowed(&program, args)?;
+    let options = Options { iterations: args.iterations, ..args.search.options() };
+    let wanted = Wanted { aim, list: if args.all { MOST_SETS } else { 1 } };
+    Ok(Task { file, program, source, wanted, allowed, options })
+}
+
+fn allowed(program: &Program, args: &FenceArgs) -> Result<Allowed, String> {
+    let price = |kind: KindArg| {
+        let said = args.cost.iter().rev().find(|(k, _)| *k == kind);
+        args.with.contains(&kind).then(|| said.map_or(1, |(_, cost)| *cost))
+    };
+    if let Some((kind, _)) = args.cost.iter().find(|(k, _)| !args.with.contains(k)) {
+        let name = kind.to_possible_value().map_or(String::new(), |v| v.get_name().to_string());
+        return Err(format!("--cost says what {name} costs, which --with does not allow"));
+    }
+    Ok(Allowed {
+        fence: price(KindArg::Fence),
+        atomic: price(KindArg::Atomic),
+        only: args.only.iter().map(|name| thread(program, name)).collect::<Result<_, _>>()?,
+        forbidden: args.forbid_at.iter().map(|place| labelled(program, place)).collect::<Result<_, _>>()?,
+    })
+}
+
+fn thread(program: &Program, name: &str) -> Result<ThreadId, String> {
+    program.thread_ids().find(|&t| program.thread(t).name() == name).ok_or_else(|| {
+        let names: Vec<&str> = program.threads().iter().map(|t| t.name()).collect();
+        format!("there is no thread `{name}`; there are {}", names.join(", "))
+    })
+}
+
+/// `thread:label`.
+fn labelled(program: &Program, place: &str) -> Result<(ThreadId, Loc), String> {
+    let (name, label) =
+        place.rsplit_once(':').ok_or_else(|| format!("`{place}` is no place: it has to be thread:label"))?;
+    let t = thread(program, name)?;
+    let own = program.thread(t);
+    let at = own.locations().find(|&l| own.location(l).labels.iter().any(|x| x == label));
+    at.map(|at| (t, at)).ok_or_else(|| format!("thread `{name}` has no label `{label}`"))
+}
+
+fn exit(repair: &Repair) -> Exit {
+    match repair.answer {
+        RepairAnswer::Enough(_) => Exit::Good,
+        RepairAnswer::FailsUnderSc(_) | RepairAnswer::Remains { .. } => Exit::Violated,
+        RepairAnswer::Unknown(_) => Exit::Unknown,
+    }
+}
+
+fn show(task: &Task, args: &FenceArgs, repair: &Repair, terminal: &Terminal) {
+    let (name, search) = (task.file.display().to_string(), &args.search);
+    let own = args.prune.then(|| own_fences(&task.program));
+    if search.json {
+        let object = report::fence::object(&task.program, &name, repair, own.as_deref(), limits::peak_kb());
+        return terminal.print(&format!("{object}\n"));
+    }
+    let several = search.files.len() > 1;
+    let mut text = report::fence::verdict(repair, several.then_some(&name), terminal.color);
+    if !search.quiet {
+        text += &match &own {
+            Some(own) => report::fence::superfluous(&task.program, repair, own),
+            None => {
+                let words = Words { fence: fence_word(task, args) };
+                report::fence::explanation(&task.program, &task.source, repair, words, terminal.style())
+            }
+        };
+    }
+    if search.verbose {
+        text += &report::fence::costs(repair, limits::peak_kb());
+    }
+    terminal.print(&text);
+}
+
+fn own_fences(program: &Program) -> Vec<Change> {
+    let of = |thread: ThreadId| {
+        let edges = program.thread(thread).edges();
+        edges.filter(|(_, e)| e.instr == Instr::Fence).map(move |(fence, _)| Change::Keep { thread, fence })
+    };
+    program.thread_ids().flat_map(of).collect()
+}
+
+fn fence_word(task: &Task, args: &FenceArgs) -> &'static str {
+    let format = input::format(task.file, &args.search.input).unwrap_or(Format::Tso);
+    match dialect(format) {
+        Some(dialect) => {
+            let edges = || task.program.threads().iter().flat_map(|t| t.edges());
+            let text = edges().next().map_or(String::new(), |(_, e)| e.text.clone());
+            patch::fence_word(dialect, &text)
+        }
+        None if format == Format::Trencher => "mfence",
+        None => "fence",
+    }
+}
+
+fn dialect(format: Format) -> Option<Dialect> {
+    match format {
+        Format::Tso => Some(Dialect::Tso),
+        Format::Rmm => Some(Dialect::Rmm),
+        Format::Litmus => Some(Dialect::Litmus),
+        Format::Ron | Format::Trencher => None,
+    }
+}
+
+/// Writes the repaired program, if that was asked for and there is one.
+fn write(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, terminal: &Terminal) -> Exit {
+    let (Some(path), RepairAnswer::Enough(enough)) = (&args.output, &repair.answer) else { return Exit::Good };
+    let written = repaired(task, &enough.sets[0], path, args).and_then(|text| {
+        std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+    });
+    if let Err(message) = written {
+        terminal.error(&message);
+        return Exit::BadInput;
+    }
+    check_again(task, path, args, limits, terminal)
+}
+
+/// The repaired program as text: the user's own with the changes in it where that can be done, or else written anew.
+fn repaired(task: &Task, set: &[Change], path: &Path, args: &FenceArgs) -> Result<String, String> {
+    let from = input::format(task.file, &args.search.input)?;
+    let to = input::format_of(path).unwrap_or(from);
+    let program = repair::apply(&task.program, set)
+        .map_err(|wrong| wrong.iter().map(|w| w.to_string()).collect::<Vec<_>>().join("; "))?;
+    if from == to
+        && let Some(text) = patched(task, set, &program, from, &args.search.input)
+    {
+        return Ok(text);
+    }
+    let inexpressible = |e: front::Inexpressible| e.to_string();
+    match to {
+        Format::Tso => Ok(front::tso::write(&program)),
+        Format::Ron => Ok(front::ron::write(&program)),
+        Format::Trencher => front::trencher::write(&program).map_err(inexpressible),
+        Format::Litmus => front::litmus::write(&program).map_err(inexpressible),
+        Format::Rmm => Err("the changes cannot be put into the text of the .rmm file, and programs are not written \
+                            anew in that language: name a .tso file instead"
+            .to_string()),
+    }
+}
+
+/// The user's text with the changes, if reading it gives the repaired program.
+fn patched(task: &Task, set: &[Change], program: &Program, format: Format, input: &InputArgs) -> Option<String> {
+    let dialect = dialect(format)?;
+    let edit = |&change: &Change| {
+        let t = change.thread();
+        let old = || repair::unused(task.program.thread(t).registers());
+        let what = match change {
+            Change::Fence { .. } => What::Fence,
+            Change::Atomic { .. } => What::Atomic { old: old() },
+            Change::Keep { .. } => unreachable!("nothing is written when fences are pruned"),
+        };
+        Edit { line: Site::of(&task.program, change).line, column: t.index(), what }
+    };
+    let mut edits: Vec<Edit> = set.iter().map(edit).collect();
+    edits.sort();
+    let text = patch::patch(&task.source, dialect, &edits)?;
+    let (again, _) = input::parse(&text, format, &input.define).ok()?;
+    alike(&again.program, program).then_some(text)
+}
+
+/// Reads what was written and asks whether it is what was wanted: nothing has to be changed any more.
+fn check_again(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits, terminal: &Terminal) -> Exit {
+    let from = input::format_of(path).is_err().then(|| input::format(task.file, &args.search.input).ok());
+    let input = InputArgs { from: from.flatten(), define: vec![] };
+    let defines_stay = input::format_of(path) == Ok(Format::Tso);
+    let define = if defines_stay { args.search.input.define.clone() } else { vec![] };
+    let Some(again) = reread(path, InputArgs { define, ..input }, terminal) else { return Exit::Internal };
+    let asked = Wanted { list: 1, ..task.wanted.clone() };
+    match repair::repair(&again, &asked, &Allowed::default(), &task.options, limits) {
+        Ok(Repair { answer: RepairAnswer::Enough(_), .. }) => {
+            if !args.search.json && !args.search.quiet {
+                let what = "read again and checked again";
+                terminal.print(&format!("\nWritten to {}, {what}.\n", path.display()));
+            }
+            Exit::Good
+        }
+        Ok(Repair { answer: RepairAnswer::Unknown(limit), .. }) => {
+            let why = report::limit_reached(&limit);
+            terminal.warning(&format!("{}: written, but not checked again: {why}", path.display()));
+            Exit::Unknown
+        }
+        Ok(_) => terminal.internal_error(path, "the program that was written is not repaired"),
+        Err(bug) => terminal.internal_error(path, &bug.to_string()),
+    }
+}
+
+/// A program that was written anew has no parameters any more.
+fn reread(path: &Path, input: InputArgs, terminal: &Terminal) -> Option<Program> {
+    let text = std::fs::read_to_string(path).map_err(|e| terminal.error(&format!("{}: {e}", path.display()))).ok()?;
+    let format = input::format(path, &input).map_err(|e| terminal.error(&e)).ok()?;
+    let parsed = input::parse(&text, format, &input.define).or_else(|_| input::parse(&text, format, &[]));
+    match parsed {
+        Ok((input, _)) => Some(input.program),
+        Err(_) => {
+            terminal.internal_error(path, "the program that was written cannot be read");
+            None
+        }
+    }
+}

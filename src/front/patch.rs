@@ -1,0 +1,189 @@
+//! The user's own text with fences put in, comments and layout and all.
+//!
+//! Instructions are found by their lines alone, so what comes out is a guess: several instructions on one line, or one
+//! line for several threads, can make it wrong. Whoever asks reads the text again and compares the programs
+//! (`model::alike`); where the guess was wrong, the program can still be written anew by its format's writer.
+
+/// How a language marks labels and writes a fence and a locked store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    Tso,
+    Rmm,
+    /// Instructions of several threads share a row; a thread has its own column.
+    Litmus,
+}
+
+/// One change of the text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edit {
+    /// The line of the instruction, from 1.
+    pub line: u32,
+    /// Where the instruction's thread stands in the file, from 0.
+    pub column: usize,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// A fence before the instruction, behind its labels.
+    Fence,
+    /// The store becomes a locked one; what it finds goes to this register, where a language needs one.
+    Atomic { old: String },
+}
+
+/// The text with all edits made, if there is a way to make them.
+pub fn patch(source: &str, dialect: Dialect, edits: &[Edit]) -> Option<String> {
+    let mut patched = String::with_capacity(source.len() + 64);
+    for (i, line) in source.split_inclusive('\n').enumerate() {
+        let mut here: Vec<&Edit> = edits.iter().filter(|e| e.line as usize == i + 1).collect();
+        if dialect != Dialect::Litmus {
+            // One line of a template stands for all its threads.
+            here.dedup_by(|a, b| a.what == b.what);
+        }
+        let (body, end) = match line.strip_suffix('\n') {
+            Some(body) => (body, "\n"),
+            None => (line, ""),
+        };
+        let mut rows = vec![body.to_string()];
+        for edit in here {
+            let last = rows.pop().expect("there is always the instruction's own row");
+            rows.extend(edited(&last, dialect, edit)?);
+        }
+        patched += &rows.join("\n");
+        patched += end;
+    }
+    Some(patched)
+}
+
+/// The rows that take the place of one; the last is that of the instruction.
+fn edited(row: &str, dialect: Dialect, edit: &Edit) -> Option<Vec<String>> {
+    match (&edit.what, dialect) {
+        (What::Fence, Dialect::Litmus) => fence_row(row, edit.column),
+        (What::Fence, _) => Some(fence_line(row, dialect)),
+        (What::Atomic { old }, Dialect::Tso) => {
+            Some(vec![replace_word(row, "store", &format!("xchg {old},"))?])
+        }
+        (What::Atomic { .. }, Dialect::Rmm) => Some(vec![replace_word(row, "write", "locked write")?]),
+        (What::Atomic { .. }, Dialect::Litmus) => None,
+    }
+}
+
+/// The word as it is inserted, without what separates it from the next instruction.
+pub fn fence_word(dialect: Dialect, instruction: &str) -> &'static str {
+    match dialect {
+        Dialect::Litmus if instruction.trim_start().starts_with(char::is_lowercase) => "mfence",
+        Dialect::Litmus => "MFENCE",
+        Dialect::Tso | Dialect::Rmm => "fence",
+    }
+}
+
+fn fence_line(row: &str, dialect: Dialect) -> Vec<String> {
+    let (labels, rest) = row.split_at(labels(row, dialect));
+    let indent = &rest[..rest.len() - rest.trim_start().len()];
+    let separator = if dialect == Dialect::Rmm { ";" } else { "" };
+    let fence = format!("{}{separator}", fence_word(dialect, rest));
+    match labels.trim().is_empty() {
+        true => vec![format!("{indent}{fence}"), row.to_string()],
+        false => {
+            let margin = &row[..row.len() - row.trim_start().len()];
+            let inner = format!("{margin}    ");
+            vec![labels.trim_end().to_string(), format!("{inner}{fence}"), format!("{inner}{}", rest.trim_start())]
+        }
+    }
+}
+
+/// How much of the row its labels take.
+fn labels(row: &str, dialect: Dialect) -> usize {
+    let mut end = 0;
+    loop {
+        let rest = &row[end..];
+        let start = rest.len() - rest.trim_start().len();
+        let name: usize =
+            rest[start..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').map(char::len_utf8).sum();
+        let word = &rest[start..start + name];
+        let after = rest[start + name..].trim_start();
+        let colon = after.strip_prefix(':').filter(|more| !more.starts_with('='));
+        if word.is_empty() || colon.is_none() || dialect == Dialect::Rmm && is_statement(word) {
+            return end;
+        }
+        end = row.len() - after.len() + 1;
+    }
+}
+
+/// Words of Memorax's language that have a colon behind them and are no labels.
+fn is_statement(word: &str) -> bool {
+    matches!(word, "read" | "write" | "assume" | "syncwr" | "syncrd")
+}
+
+/// A row of its own, in which the other threads have nothing to do.
+fn fence_row(row: &str, column: usize) -> Option<Vec<String>> {
+    let body = row.trim_end().strip_suffix(';')?;
+    let mut cells: Vec<&str> = body.split('|').collect();
+    let cell = *cells.get(column)?;
+    let at = labels(cell, Dialect::Litmus);
+    let (label, rest) = cell.split_at(at);
+    let fence = format!("{label} {} ", fence_word(Dialect::Litmus, rest));
+    let fences: Vec<&str> =
+        (0..cells.len()).map(|i| if i == column { fence.trim_end() } else { " " }).collect();
+    cells[column] = rest;
+    Some(vec![format!("{} ;", fences.join(" | ")), format!("{};", cells.join("|"))])
+}
+
+/// The row with its first such word replaced.
+fn replace_word(row: &str, word: &str, by: &str) -> Option<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let found = row.match_indices(word).map(|(at, _)| at).find(|&at| {
+        !row[..at].ends_with(is_part) && !row[at + word.len()..].starts_with(is_part)
+    })?;
+    Some(format!("{}{by}{}", &row[..found], &row[found + word.len()..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fence(line: u32, column: usize) -> Edit {
+        Edit { line, column, what: What::Fence }
+    }
+
+    #[track_caller]
+    fn check(source: &str, dialect: Dialect, edits: &[Edit], expected: &str) {
+        assert_eq!(patch(source, dialect, edits).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_fence_stands_before_its_instruction_and_behind_labels() {
+        check("  store [x], 1\n  load r, [y]\n", Dialect::Tso, &[fence(2, 0)], "  store [x], 1\n  fence\n  load r, [y]\n");
+        check("  wait: load r, [y]", Dialect::Tso, &[fence(1, 0)], "  wait:\n      fence\n      load r, [y]");
+        check("wait:\n  load r, [y]", Dialect::Tso, &[fence(2, 0)], "wait:\n  fence\n  load r, [y]");
+    }
+
+    #[test]
+    fn one_line_of_a_template_is_edited_once() {
+        check("  load r, [y]\n", Dialect::Tso, &[fence(1, 0), fence(1, 1)], "  fence\n  load r, [y]\n");
+    }
+
+    #[test]
+    fn statements_of_memorax_end_in_semicolons() {
+        check("  read: $r := x", Dialect::Rmm, &[fence(1, 0)], "  fence;\n  read: $r := x");
+        check("L1: read: $r := x", Dialect::Rmm, &[fence(1, 0)], "L1:\n    fence;\n    read: $r := x");
+        check("$r := 1", Dialect::Rmm, &[fence(1, 0)], "fence;\n$r := 1");
+    }
+
+    #[test]
+    fn a_litmus_test_gets_a_row() {
+        let row = " MOV EAX,[y] | L: MOV EAX,[x] ;\n";
+        check(row, Dialect::Litmus, &[fence(1, 0)], " MFENCE |   ;\n MOV EAX,[y] | L: MOV EAX,[x] ;\n");
+        check(row, Dialect::Litmus, &[fence(1, 1)], "  |  L: MFENCE ;\n MOV EAX,[y] | MOV EAX,[x] ;\n");
+        let both = "  |  L: MFENCE ;\n MFENCE |   ;\n MOV EAX,[y] | MOV EAX,[x] ;\n";
+        check(row, Dialect::Litmus, &[fence(1, 1), fence(1, 0)], both);
+    }
+
+    #[test]
+    fn a_store_becomes_a_locked_one() {
+        let edit = |column| Edit { line: 1, column, what: What::Atomic { old: "old".into() } };
+        check(" L: store [store_x], 1", Dialect::Tso, &[edit(0)], " L: xchg old, [store_x], 1");
+        check("write: x := 1", Dialect::Rmm, &[edit(0)], "locked write: x := 1");
+        assert_eq!(patch("MOV [x],$1 ;", Dialect::Litmus, &[edit(0)]), None);
+    }
+}

@@ -1,0 +1,304 @@
+//! What has to change? Repairs for people and for scripts: each change with its thread, its line, and the user's text
+//! around it.
+
+use super::table::{Color, Tone, paint};
+use super::{capitalised, count_of, first_line, json, limit_reached, robust, text, triangular};
+use crate::model::{Loc, Program, ThreadId};
+use crate::verdict::repair::{Aim, Change, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// How the program's format writes what is inserted.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    pub fence: &'static str,
+}
+
+/// Where the user can find a change.
+pub struct Site<'a> {
+    pub thread: &'a str,
+    /// The line of the instruction that the change is made at or before, 0 if unknown.
+    pub line: u32,
+    /// The last line before it that leads here.
+    pub after: u32,
+    pub label: Option<&'a str>,
+}
+
+impl<'a> Site<'a> {
+    pub fn of(program: &'a Program, change: Change) -> Site<'a> {
+        let thread = program.thread(change.thread());
+        let (at, line) = match change {
+            Change::Fence { at, .. } => (at, first_line_from(program, change.thread(), at)),
+            Change::Atomic { store: edge, .. } | Change::Keep { fence: edge, .. } => {
+                (thread.edge(edge).from, thread.edge(edge).line)
+            }
+        };
+        let before = thread.edges().filter(|(_, e)| e.to == at && e.line < line).map(|(_, e)| e.line).max();
+        Site {
+            thread: thread.name(),
+            line,
+            after: before.unwrap_or(line.saturating_sub(1)),
+            label: thread.location(at).labels.first().map(String::as_str),
+        }
+    }
+}
+
+/// The line of the first instruction that leaves a location.
+fn first_line_from(program: &Program, t: ThreadId, at: Loc) -> u32 {
+    program.thread(t).edges_from(at).first().map_or(0, |(_, e)| e.line)
+}
+
+pub fn verdict(repair: &Repair, file: Option<&str>, color: bool) -> String {
+    let tone = match repair.answer {
+        RepairAnswer::Enough(_) => Tone::Good,
+        RepairAnswer::FailsUnderSc(_) | RepairAnswer::Remains { .. } => Tone::Bad,
+        RepairAnswer::Unknown(_) => Tone::Doubtful,
+    };
+    first_line(repair.verdict(), tone, file, color)
+}
+
+/// What was found, in one sentence.
+pub fn reason(repair: &Repair) -> String {
+    match &repair.answer {
+        RepairAnswer::Enough(enough) => enough_words(repair.aim, enough),
+        RepairAnswer::FailsUnderSc(_) => {
+            "the property fails under SC already, where there are no buffers: no fence helps".to_string()
+        }
+        RepairAnswer::Remains { .. } => "a run remains that none of the allowed changes prevents".to_string(),
+        RepairAnswer::Unknown(limit) => limit_reached(limit),
+    }
+}
+
+fn enough_words(aim: Aim, enough: &Enough) -> String {
+    let set = &enough.sets[0];
+    if set.is_empty() {
+        return format!("{} as it is: nothing has to change", achieved(aim, "the program is", "the property holds"));
+    }
+    let what = in_words(set);
+    let make = match (aim, set.len()) {
+        (Aim::Robustness, 1) => "makes the program robust",
+        (Aim::Robustness, _) => "make the program robust",
+        (Aim::Property, 1) => "makes the property hold",
+        (Aim::Property, _) => "make the property hold",
+        (Aim::Triangular, 1) => "leaves no triangular race",
+        (Aim::Triangular, _) => "leave no triangular race",
+    };
+    let least = match &enough.cheapest {
+        Cheapest::Proved => "nothing cheaper does".to_string(),
+        Cheapest::Open { undecided, limit } => format!(
+            "whether something cheaper does is not known: {} could not be decided, since {}",
+            count_of(*undecided as u64, "cheaper choice"),
+            limit_reached(limit)
+        ),
+    };
+    format!("{what} {make}, and {least}")
+}
+
+fn achieved(aim: Aim, program_is: &str, holds: &str) -> String {
+    match aim {
+        Aim::Robustness => format!("{program_is} robust"),
+        Aim::Property => holds.to_string(),
+        Aim::Triangular => format!("{program_is} free of triangular races"),
+    }
+}
+
+/// `2 fences and 1 locked store`.
+fn in_words(set: &[Change]) -> String {
+    let count = |wanted: fn(&Change) -> bool, noun| match set.iter().filter(|c| wanted(c)).count() as u64 {
+        0 => None,
+        n => Some(count_of(n, noun)),
+    };
+    let kinds = [
+        count(|c| matches!(c, Change::Fence { .. }), "fence"),
+        count(|c| matches!(c, Change::Atomic { .. }), "locked store"),
+        count(|c| matches!(c, Change::Keep { .. }), "fence"),
+    ];
+    kinds.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+}
+
+/// The answer with the text around each change, or the run that remains.
+pub fn explanation(program: &Program, source: &str, repair: &Repair, words: Words, style: text::Style) -> String {
+    let mut told = format!("{}.\n", capitalised(&reason(repair)));
+    match &repair.answer {
+        RepairAnswer::Enough(enough) => {
+            let several = enough.sets.len() > 1;
+            for (i, set) in enough.sets.iter().enumerate() {
+                if several {
+                    let _ = write!(told, "\nSet {} of {}:\n", i + 1, enough.sets.len());
+                }
+                for &change in set {
+                    told += &shown(program, source, change, words, style);
+                }
+            }
+            if enough.more {
+                told += "\nThere are more sets of the same cost than these.\n";
+            }
+        }
+        RepairAnswer::FailsUnderSc(trace) => {
+            let _ = write!(told, "\n{}", text::trace(program, trace, style));
+        }
+        RepairAnswer::Remains { run, changed } => {
+            let _ = write!(told, "\n{}", remaining(changed, run, style));
+        }
+        RepairAnswer::Unknown(_) => {
+            let _ = writeln!(
+                told,
+                "So far {} found; any repair costs at least {}.",
+                runs_were(repair.cores),
+                repair.lower_bound
+            );
+        }
+    }
+    told
+}
+
+fn runs_were(count: usize) -> String {
+    format!("{} {}", count_of(count as u64, "run"), if count == 1 { "was" } else { "were" })
+}
+
+fn remaining(program: &Program, run: &Counterexample, style: text::Style) -> String {
+    match run {
+        Counterexample::Witness(witness) => robust::story(program, witness, style),
+        Counterexample::Trace(trace) => text::trace(program, trace, style),
+        Counterexample::Race(race) => triangular::story(program, race, style),
+    }
+}
+
+/// Lines of the user's text before and behind a change.
+const CONTEXT: u32 = 2;
+
+/// One change: where it is, and the text around it with the new line marked.
+fn shown(program: &Program, source: &str, change: Change, words: Words, style: text::Style) -> String {
+    let site = Site::of(program, change);
+    let label = site.label.map_or(String::new(), |l| format!(", at `{l}`"));
+    let what = match change {
+        Change::Fence { .. } => "a fence before".to_string(),
+        Change::Atomic { .. } => "a locked store in".to_string(),
+        Change::Keep { .. } => "the fence in".to_string(),
+    };
+    let mut told = format!("\n  thread {}: {what} line {}{label}\n", site.thread, site.line);
+    let color = if style.color { Color::On } else { Color::Off };
+    let lines: Vec<&str> = source.lines().collect();
+    let line = |n: u32| lines.get((n as usize).wrapping_sub(1)).copied();
+    let Some(own) = line(site.line) else { return told };
+    let first = site.line.saturating_sub(CONTEXT).max(1);
+    for n in first..=site.line + CONTEXT - 1 {
+        let Some(text) = line(n) else { continue };
+        if n == site.line && matches!(change, Change::Fence { .. }) {
+            let indent = &own[..own.len() - own.trim_start().len()];
+            let inserted = format!("  +      | {indent}{}", words.fence);
+            let _ = writeln!(told, "  {}", paint(&inserted, Tone::Good, color));
+        }
+        let row = format!("{n:>6} | {text}");
+        let _ = match change {
+            Change::Atomic { .. } | Change::Keep { .. } if n == site.line => {
+                writeln!(told, "  {}", paint(&format!("* {row}"), Tone::Good, color))
+            }
+            _ => writeln!(told, "    {row}"),
+        };
+    }
+    told
+}
+
+/// The program's own fences that can go.
+pub fn superfluous(program: &Program, repair: &Repair, own: &[Change]) -> String {
+    let RepairAnswer::Enough(enough) = &repair.answer else {
+        return match &repair.answer {
+            RepairAnswer::Unknown(limit) => format!("{}.\n", capitalised(&limit_reached(limit))),
+            RepairAnswer::FailsUnderSc(_) => format!("{}.\n", capitalised(&reason(repair))),
+            _ => "Even with all its fences the program is not what was asked for, so none of them is superfluous. \
+                  `overtake fence` without --prune says what is missing.\n"
+                .to_string(),
+        };
+    };
+    let kept = &enough.sets[0];
+    let goes: Vec<Change> = own.iter().copied().filter(|f| !kept.contains(f)).collect();
+    let what = achieved(repair.aim, "the program stays", "the property still holds");
+    let mut told = match (own.len(), goes.len()) {
+        (0, _) => return "The program has no fences.\n".to_string(),
+        (all, 0) => return format!("None of the {} can go.\n", count_of(all as u64, "fence")),
+        (all, n) => format!("{n} of {} can go together, and {what}:\n", count_of(all as u64, "fence")),
+    };
+    for fence in goes {
+        let site = Site::of(program, fence);
+        let _ = writeln!(told, "  thread {}: the fence in line {}", site.thread, site.line);
+    }
+    told
+}
+
+pub fn costs(repair: &Repair, peak_kb: Option<u64>) -> String {
+    let mut text = format!(
+        "\nallowed       {} changes\ncores         {}\nchecks        {} programs\nat least      {} in cost\n\
+         states        {}\ntime          {:.3} s\n",
+        repair.allowed,
+        repair.cores,
+        repair.checks,
+        repair.lower_bound,
+        repair.stats.states,
+        repair.stats.time.as_secs_f64(),
+    );
+    if let Some(kb) = peak_kb {
+        let _ = writeln!(text, "peak memory   {:.1} MiB", kb as f64 / 1024.0);
+    }
+    text
+}
+
+/// Everything about one file's repair. `own` are the program's fences, if the question was which of them can go.
+pub fn object(program: &Program, file: &str, repair: &Repair, own: Option<&[Change]>, peak_kb: Option<u64>) -> Value {
+    let mut fields = json::common(file, "fence", repair.verdict(), &repair.stats, peak_kb);
+    let mut put = |key: &str, value: Value| {
+        fields.insert(key.into(), value);
+    };
+    put("for", aim_name(repair.aim).into());
+    put("reason", reason(repair).into());
+    put("allowed", repair.allowed.into());
+    put("cores", repair.cores.into());
+    put("checks", repair.checks.into());
+    put("lower_bound", repair.lower_bound.into());
+    match &repair.answer {
+        RepairAnswer::Enough(enough) => {
+            put("cost", enough.cost.into());
+            put("optimal", (enough.cheapest == Cheapest::Proved).into());
+            let set = |set: &Vec<Change>| set.iter().map(|&c| change(program, c)).collect::<Value>();
+            match own {
+                Some(own) => {
+                    let goes = own.iter().filter(|f| !enough.sets[0].contains(f));
+                    put("kept", set(&enough.sets[0]));
+                    put("superfluous", goes.map(|&c| change(program, c)).collect());
+                }
+                None => {
+                    put("fences", set(&enough.sets[0]));
+                    put("sets", enough.sets.iter().map(set).collect());
+                    put("more_sets", enough.more.into());
+                }
+            }
+        }
+        RepairAnswer::FailsUnderSc(trace) => put("trace", json::events(program, &trace.events)),
+        RepairAnswer::Remains { run, changed } => put("trace", json::events(changed, run.events())),
+        RepairAnswer::Unknown(limit) => put("limit", json::limit_name(limit).into()),
+    }
+    fields.into()
+}
+
+fn change(program: &Program, change: Change) -> Value {
+    let site = Site::of(program, change);
+    let kind = match change {
+        Change::Fence { .. } | Change::Keep { .. } => "fence",
+        Change::Atomic { .. } => "atomic",
+    };
+    json!({
+        "thread": site.thread,
+        "after_line": site.after,
+        "line": site.line,
+        "label": site.label,
+        "kind": kind,
+    })
+}
+
+fn aim_name(aim: Aim) -> &'static str {
+    match aim {
+        Aim::Robustness => "robustness",
+        Aim::Property => "property",
+        Aim::Triangular => "triangular",
+    }
+}
