@@ -13,7 +13,8 @@
 
 use super::x86::Arch;
 use crate::front::problems::{Problem, Problems, Reported, Span};
-use crate::model::{MAX_CELLS, Value, Variable};
+use crate::model::litmus::Width;
+use crate::model::{BinOp, Expr, MAX_CELLS, RegExpr, UnOp, Value, Variable};
 use std::collections::HashMap;
 
 /// Where the first zone begins. All addresses fit into 31 bits, so that they are the same number at every width.
@@ -196,12 +197,7 @@ impl<'s> Memory<'s> {
 
     /// The zone of accesses of so many bits.
     pub fn zone(&self, bits: u32) -> Zone {
-        let address = FIRST_ZONE + ZONE * Value::from(bits.trailing_zeros() - 3);
-        Zone {
-            address,
-            bytes: Value::from(bits / 8),
-            cells: self.zones.get(&bits).copied().unwrap_or((0, 0)),
-        }
+        Zone::new(bits, self.zones.get(&bits).copied().unwrap_or((0, 0)))
     }
 
     /// The memory of the program, and whatever does not fit into it.
@@ -215,6 +211,11 @@ impl<'s> Memory<'s> {
             init: l.initial.iter().map(|i| value(l, i)).collect(),
         };
         self.locations.iter().map(variable).collect()
+    }
+
+    /// How wide the program's variables are.
+    pub fn widths(&self) -> Vec<Width> {
+        self.locations.iter().map(|l| Width { bits: self.bits_of(l), signed: l.signed }).collect()
     }
 
     /// What addresses are called, if the test uses any as values.
@@ -239,6 +240,37 @@ pub struct Zone {
     pub bytes: Value,
     /// The first cell and the one behind the last.
     pub cells: (usize, usize),
+}
+
+impl Zone {
+    /// The zone of a width, with its cells.
+    pub fn new(bits: u32, cells: (usize, usize)) -> Zone {
+        let address = FIRST_ZONE + ZONE * Value::from(bits.trailing_zeros() - 3);
+        Zone { address, bytes: Value::from(bits / 8), cells }
+    }
+
+    /// The cell that lies at an address; all bits set, and so no cell, if nothing of the zone's width lies there.
+    pub fn cell_at(&self, address: RegExpr) -> RegExpr {
+        let end = self.address + (self.cells.1 - self.cells.0) as Value * self.bytes;
+        let with = |op, e: RegExpr, constant| Expr::binary(op, e, Expr::Const(constant));
+        let is = |op, limit| with(op, address.clone(), limit);
+        let outside = Expr::binary(BinOp::BitOr, is(BinOp::Lt, self.address), is(BinOp::Ge, end));
+        let middle = with(BinOp::Ne, is(BinOp::Rem, self.bytes), 0);
+        let wrong = Expr::unary(UnOp::Neg, Expr::binary(BinOp::BitOr, outside, middle));
+        let element = with(BinOp::Div, is(BinOp::Sub, self.address), self.bytes);
+        Expr::binary(BinOp::BitOr, with(BinOp::Add, element, self.cells.0 as Value), wrong)
+    }
+
+    /// The address that was given to `cell_at`, if the expression came from there.
+    pub fn address_in<'e>(&self, cell: &'e RegExpr) -> Option<&'e RegExpr> {
+        let left = |e: &'e RegExpr, wanted| match e {
+            Expr::Binary(op, a, _) if *op == wanted => Some(&**a),
+            _ => None,
+        };
+        let sum = left(cell, BinOp::BitOr)?;
+        let address = left(left(left(sum, BinOp::Add)?, BinOp::Div)?, BinOp::Sub)?;
+        (self.cell_at(address.clone()) == *cell).then_some(address)
+    }
 }
 
 /// The number with these low bits that stands for them in the model.

@@ -331,14 +331,21 @@ impl<'s> Cell<'s, '_> {
             "offset" => return self.constant(),
             _ => None,
         };
-        let followed = matches!(self.tokens.peek().kind, Kind::LeftBracket | Kind::LeftParen);
+        let is_place = |kind| matches!(kind, Kind::LeftBracket | Kind::LeftParen);
+        let followed = is_place(self.tokens.peek().kind);
         if bits.is_some() && (followed || self.is_word("ptr")) {
             if self.is_word("ptr") {
                 self.tokens.next();
             }
             return Ok(Operand::Mem(self.place(Mem { bits, ..Mem::default() })?));
         }
-        let mem = Mem { name: Some(token.text), ..Mem::default() };
+        let mut mem = Mem { name: Some(token.text), ..Mem::default() };
+        // AT&T's `x+8(%rax)`.
+        while matches!(self.tokens.peek().kind, Kind::Plus | Kind::Minus) {
+            self.tokens.take(Kind::Plus);
+            mem.offset = mem.offset.wrapping_add(self.number()?);
+        }
+        let followed = is_place(self.tokens.peek().kind);
         match self.arch {
             _ if followed => Ok(Operand::Mem(self.place(mem)?)),
             Arch::X86_64 => Ok(Operand::Mem(mem)),
@@ -389,7 +396,10 @@ impl<'s> Cell<'s, '_> {
             _ => return Err(self.problems.report(expected("a place in memory", open))),
         };
         let mut mem = mem;
-        self.term(&mut mem)?;
+        // AT&T's `(,%rax,8)` has no base.
+        if self.tokens.peek().kind != Kind::Comma {
+            self.term(&mut mem)?;
+        }
         loop {
             match self.tokens.peek().kind {
                 Kind::Plus => {
