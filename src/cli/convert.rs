@@ -1,7 +1,7 @@
 //! `overtake convert`: the program in another format, or the reason why that format cannot say it.
 
-use super::terminal::Terminal;
 use super::input::Source;
+use super::terminal::Terminal;
 use super::{ConvertArgs, Exit, input};
 use crate::front::promela::Steps;
 use crate::front::{self, Inexpressible};

@@ -36,6 +36,7 @@ struct Location<'s> {
     signed: bool,
     initial: Vec<Initial<'s>>,
     declared: bool,
+    span: Span,
     /// Its first cell, once all are known.
     cell: usize,
 }
@@ -92,6 +93,7 @@ impl<'s> Memory<'s> {
         }
         let location = &mut self.locations[index];
         location.declared = true;
+        location.span = span;
         location.bits = ty.map(|t| t.bits);
         location.signed = ty.is_none_or(|t| t.signed);
         location.initial = initial;
@@ -109,6 +111,7 @@ impl<'s> Memory<'s> {
                 signed: true,
                 initial,
                 declared: false,
+                span: Span::default(),
                 cell: 0,
             });
         }
@@ -140,9 +143,19 @@ impl<'s> Memory<'s> {
     }
 
     /// Gives every location its cells. From here on no location may be added.
-    pub fn lay_out(&mut self) {
+    pub fn lay_out(&mut self, problems: &mut Problems) {
         for location in &mut self.locations {
-            location.bits.get_or_insert(DEFAULT_BITS);
+            let bits = *location.bits.get_or_insert(DEFAULT_BITS);
+            for initial in &location.initial {
+                if let Initial::Const(value) = initial
+                    && !fits(*value, bits)
+                {
+                    let message =
+                        format!("{value} does not fit into `{}`, which has {bits} bits", location.name);
+                    let help = "the width of a location is that of its type, as in `int64_t x=…`, or of the accesses to it";
+                    problems.report(Problem::error(message).at(location.span).help(help));
+                }
+            }
         }
         self.locations.sort_by_key(|l| l.bits);
         self.by_name = self.locations.iter().enumerate().map(|(i, l)| (l.name, i)).collect();
@@ -329,7 +342,7 @@ mod tests {
             &mut problems,
         );
         memory.access("y", 32, span, &mut problems);
-        memory.lay_out();
+        memory.lay_out(&mut problems);
         assert!(problems.finish().is_empty());
         assert_eq!(
             (memory.cell("x", 0), memory.cell("y", 0), memory.cell("t", 8)),

@@ -66,7 +66,7 @@ fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Repo
         width::settle(thread, &mut memory, problems);
     }
     let question = question::read(clean, sections.question, &mut memory, problems);
-    memory.lay_out();
+    memory.lay_out(problems);
     let mut test = Test { source: clean, name: text(sections.name), threads, initial, question, memory };
     test.check_names(problems);
     if problems.has_errors() {

@@ -309,6 +309,11 @@ impl<'s> Cell<'s, '_> {
                     Kind::LeftBracket | Kind::LeftParen => {
                         Ok(Operand::Mem(self.place(Mem { offset, ..Mem::default() })?))
                     }
+                    Kind::Plus if self.tokens.peek_at(1).kind == Kind::Name => {
+                        self.tokens.next();
+                        let name = self.tokens.next();
+                        self.behind(name, offset)
+                    }
                     _ => Ok(Operand::Const(offset)),
                 }
             }
@@ -331,21 +336,24 @@ impl<'s> Cell<'s, '_> {
             "offset" => return self.constant(),
             _ => None,
         };
-        let is_place = |kind| matches!(kind, Kind::LeftBracket | Kind::LeftParen);
-        let followed = is_place(self.tokens.peek().kind);
+        let followed = matches!(self.tokens.peek().kind, Kind::LeftBracket | Kind::LeftParen);
         if bits.is_some() && (followed || self.is_word("ptr")) {
             if self.is_word("ptr") {
                 self.tokens.next();
             }
             return Ok(Operand::Mem(self.place(Mem { bits, ..Mem::default() })?));
         }
-        let mut mem = Mem { name: Some(token.text), ..Mem::default() };
-        // AT&T's `x+8(%rax)`.
+        self.behind(token, 0)
+    }
+
+    /// A place so far behind a name, and as much further as is written there: AT&T's `x+8(%rax)`.
+    fn behind(&mut self, token: Token<'s>, offset: Value) -> Result<Operand<'s>, Reported> {
+        let mut mem = Mem { name: Some(token.text), offset, ..Mem::default() };
         while matches!(self.tokens.peek().kind, Kind::Plus | Kind::Minus) {
             self.tokens.take(Kind::Plus);
             mem.offset = mem.offset.wrapping_add(self.number()?);
         }
-        let followed = is_place(self.tokens.peek().kind);
+        let followed = matches!(self.tokens.peek().kind, Kind::LeftBracket | Kind::LeftParen);
         match self.arch {
             _ if followed => Ok(Operand::Mem(self.place(mem)?)),
             Arch::X86_64 => Ok(Operand::Mem(mem)),

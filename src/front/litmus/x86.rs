@@ -257,9 +257,9 @@ pub const SUPPORTED: &str = "MOV MOVZX MOVSX LEA XCHG ADD SUB IMUL AND OR XOR CM
 
 /// All mnemonics that have a fixed spelling, for suggestions.
 pub const MNEMONICS: [&str; 42] = [
-    "mov", "movzx", "movsx", "lea", "xchg", "add", "sub", "imul", "and", "or", "xor", "cmp", "test",
-    "inc", "dec", "neg", "not", "shl", "shr", "sar", "bt", "bts", "btr", "btc", "xadd", "cmpxchg", "jmp", "je", "jne",
-    "jl", "jle", "jg", "jge", "jb", "ja", "mfence", "lfence", "sfence", "nop", "pause", "ret", "lock",
+    "mov", "movzx", "movsx", "lea", "xchg", "add", "sub", "imul", "and", "or", "xor", "cmp", "test", "inc",
+    "dec", "neg", "not", "shl", "shr", "sar", "bt", "bts", "btr", "btc", "xadd", "cmpxchg", "jmp", "je",
+    "jne", "jl", "jle", "jg", "jge", "jb", "ja", "mfence", "lfence", "sfence", "nop", "pause", "ret", "lock",
 ];
 
 /// What a mnemonic means, with the width that its last letter gives.

@@ -87,7 +87,8 @@ pub fn exhaustive(branches: &[(Open, Loc)]) -> bool {
     let mut ranges: Vec<Interval> = all.iter().flat_map(|(_, ranges)| ranges).copied().collect();
     ranges.sort_by_key(|r| r.lo);
     let adjoining = ranges.windows(2).all(|w| w[0].hi.checked_add(1) == Some(w[1].lo));
-    let ends = ranges.first().map(|r| r.lo) == Some(Value::MIN) && ranges.last().map(|r| r.hi) == Some(Value::MAX);
+    let ends =
+        ranges.first().map(|r| r.lo) == Some(Value::MIN) && ranges.last().map(|r| r.hi) == Some(Value::MAX);
     all.windows(2).all(|w| w[0].0 == w[1].0) && adjoining && ends
 }
 

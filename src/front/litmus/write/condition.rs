@@ -3,10 +3,10 @@
 //! A condition compares registers and locations with numbers and with each other, for being equal. Whatever else a
 //! predicate does is spelled out value by value, if few are possible.
 
-use super::FORMAT;
-use super::layout::{Layout, Registers};
 use super::super::x86::Arch;
+use super::FORMAT;
 use super::branch::is_comparison;
+use super::layout::{Layout, Registers};
 use crate::front::{Inexpressible, fold};
 use crate::model::interval::{Interval, Intervals};
 use crate::model::{Atom, BinOp, Expr, Pred, Program, Property, PropertyKind, UnOp, Value};
@@ -143,7 +143,9 @@ impl Names<'_> {
                 Ok(if *op == BinOp::And { and(a, b) } else { or(a, b) })
             }
             Expr::Binary(op @ (BinOp::Eq | BinOp::Ne), a, b) => match (&**a, &**b) {
-                (Expr::Atom(a), Expr::Const(c)) | (Expr::Const(c), Expr::Atom(a)) => compare(a, *op, constant(*c)),
+                (Expr::Atom(a), Expr::Const(c)) | (Expr::Const(c), Expr::Atom(a)) => {
+                    compare(a, *op, constant(*c))
+                }
                 (Expr::Atom(a), Expr::Atom(b)) => {
                     let right = match b {
                         Atom::Mem(_) => format!("[{}]", self.place(b)),
@@ -181,11 +183,15 @@ impl Names<'_> {
         let (mut found, mut missed) = (Vec::new(), false);
         for n in 0..count {
             let values = combination(&ranges, n);
-            let value = |atom: &Atom| atoms.iter().zip(&values).find(|(a, _)| **a == atom).map_or(0, |(_, v)| *v);
+            let value =
+                |atom: &Atom| atoms.iter().zip(&values).find(|(a, _)| **a == atom).map_or(0, |(_, v)| *v);
             match pred.eval(&value).expect("validity refuses predicates that may divide by zero") {
                 0 => missed = true,
                 _ => {
-                    let equal = atoms.iter().zip(&values).map(|(a, v)| Prop::Compare(format!("{}={v}", self.place(a))));
+                    let equal = atoms
+                        .iter()
+                        .zip(&values)
+                        .map(|(a, v)| Prop::Compare(format!("{}={v}", self.place(a))));
                     found.push(equal.reduce(and).unwrap_or(Prop::Const(true)));
                 }
             }

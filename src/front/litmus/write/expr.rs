@@ -4,8 +4,9 @@
 //! comparisons set flags for jumps. `&&` and `||` become jumps, or 0 and 1 where their value is wanted.
 
 use super::super::x86::{Arch, Gpr};
+use super::body::{Block, mentions};
 use super::branch::{is_comparison, opposite, turned};
-use super::code::{Assembly, Block, Label, mentions};
+use super::code::{Assembly, Label};
 use super::narrow;
 use super::syntax::{Mem, Operand};
 use crate::front::Inexpressible;
@@ -242,7 +243,11 @@ impl<'a> Assembly<'a> {
     }
 
     /// The locked instruction that does what a block does to its cell, with its second operand.
-    pub fn locked_instruction<'e>(&self, block: &Block<'e>, bits: u32) -> Option<(&'static str, &'e RegExpr)> {
+    pub fn locked_instruction<'e>(
+        &self,
+        block: &Block<'e>,
+        bits: u32,
+    ) -> Option<(&'static str, &'e RegExpr)> {
         let value = match block.value {
             Expr::Binary(BinOp::BitAnd, a, mask) if cuts(mask, bits) && bits < self.bits() => a,
             e if bits == self.bits() => self.uncut(e),
@@ -292,7 +297,9 @@ fn jump(op: BinOp) -> &'static str {
 /// `c * yes + !c * no`, where c is a comparison.
 fn chosen(e: &RegExpr) -> Option<(&RegExpr, &RegExpr, &RegExpr)> {
     let Expr::Binary(BinOp::Add, a, b) = e else { return None };
-    let (Expr::Binary(BinOp::Mul, c, yes), Expr::Binary(BinOp::Mul, not, no)) = (&**a, &**b) else { return None };
+    let (Expr::Binary(BinOp::Mul, c, yes), Expr::Binary(BinOp::Mul, not, no)) = (&**a, &**b) else {
+        return None;
+    };
     let is_truth = matches!(&**c, Expr::Binary(op, ..) if is_comparison(*op));
     let opposite = matches!(&**not, Expr::Unary(UnOp::Not, d) if d == c);
     (is_truth && opposite).then_some((&**c, &**yes, &**no))

@@ -91,11 +91,11 @@ impl Layout {
         let mut init = Vec::new();
         for variable in members {
             if variable.name != name {
-                let at = match members {
-                    [_] => String::new(),
-                    _ => format!("[{}]", init.len()),
-                };
-                self.comments.push(format!("{name}{at} is {}", variable.name));
+                let first = if variable.init.len() == 1 { "" } else { "[0]" };
+                self.comments.push(match members {
+                    [_] => format!("{name} is {}", variable.name),
+                    _ => format!("{name}[{}] is {}{first}", init.len(), variable.name),
+                });
             }
             init.extend(&variable.init);
         }
@@ -247,8 +247,9 @@ mod tests {
     fn names_are_kept_where_a_test_can_have_them() {
         let mut taken = HashSet::new();
         let mut name = |wanted: &str| plain_name(wanted, &mut taken);
-        assert_eq!(["x", "x", "a[1]", "cx", "P0", "0x", "exists", "é"].map(|n| name(n)), [
-            "x", "x_2", "a_1_", "v_cx", "v_P0", "v_0x", "v_exists", "_"
-        ]);
+        assert_eq!(
+            ["x", "x", "a[1]", "cx", "P0", "0x", "exists", "é"].map(&mut name),
+            ["x", "x_2", "a_1_", "v_cx", "v_P0", "v_0x", "v_exists", "_"]
+        );
     }
 }

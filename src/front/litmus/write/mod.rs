@@ -9,9 +9,11 @@
 //! Invariant: reading what is written gives a program with the same final states under SC and under TSO, and the same
 //! answer to its question.
 //!
-//! `layout` finds places and names, `code` writes threads, with the expressions of `expr` and what `branch` knows of
-//! branches, `condition` writes the question; `narrow` knows what 32 bits can do, `syntax` how both processors spell it.
+//! `layout` finds places and names; `code` writes threads, with `body` for what there is to write, `branch`, `access` and
+//! `expr` for branches, memory and expressions; `condition` writes the question; `narrow` knows what 32 bits can do, `syntax` how both processors spell it.
 
+mod access;
+mod body;
 mod branch;
 mod code;
 mod condition;
@@ -24,8 +26,10 @@ use super::x86::Arch;
 use crate::front::Inexpressible;
 use crate::model::interval::Intervals;
 use crate::model::litmus::{Litmus, Width};
+use crate::model::live::{Live, Watched};
 use crate::model::{Atom, Program, Reg, ThreadId, Value};
-use code::{Assembly, Body, live_at_end};
+use body::Body;
+use code::Assembly;
 use condition::{Condition, Names};
 use layout::{Group, Layout, Registers, thread_numbers};
 use std::fmt::Write;
@@ -64,15 +68,17 @@ impl Writer<'_> {
         let shown: Vec<&Atom> = asked.iter().chain(listed.iter().copied()).collect();
         let bodies: Vec<Body> = self.program.threads().iter().map(Body::new).collect();
         let registers = self.registers(&bodies, &shown)?;
-        let at_end = self.program.thread_ids().map(|t| of_thread(&shown, t).collect()).collect();
-        let live = live_at_end(self.program, at_end);
+        let mut watched = Watched::nothing(self.program);
+        watched.at_end = self.program.thread_ids().map(|t| of_thread(&shown, t).collect()).collect();
+        let live = Live::of(self.program, &watched, |_, _| false);
         let mut columns = Vec::new();
         for ((t, body), registers) in self.program.thread_ids().zip(&bodies).zip(&registers) {
             columns.push(Assembly::new(self, &layout, registers, t, &live).cells(body)?);
         }
         let (program, intervals, arch) = (self.program, self.intervals, self.arch);
         let numbers = thread_numbers(program);
-        let names = Names { program, intervals, layout: &layout, numbers: &numbers, registers: &registers, arch };
+        let names =
+            Names { program, intervals, layout: &layout, numbers: &numbers, registers: &registers, arch };
         let mut text = self.header(name, &names);
         text += &self.initial(&layout);
         text += &table(&numbers, columns);
@@ -113,7 +119,9 @@ impl Writer<'_> {
         let arch = if self.arch == Arch::X86 { "X86" } else { "X86_64" };
         let mut text = format!("{arch} {plain}\n");
         let mut comments = Vec::new();
-        for ((thread, number), registers) in self.program.threads().iter().zip(names.numbers).zip(names.registers) {
+        for ((thread, number), registers) in
+            self.program.threads().iter().zip(names.numbers).zip(names.registers)
+        {
             let mut known = registers.comments(thread, self.arch);
             if thread.name() != format!("P{number}") {
                 known.insert(0, format!("P{number} is {}", thread.name()));
