@@ -790,6 +790,13 @@ fn swapped(thread: &str) -> String {
 fn conversions_for_other_tools_look_like_theirs() {
     let trencher = overtake(&["convert", SB, "--to", "trencher"]);
     assert_eq!((trencher.code, trencher.out.contains("thread")), (0, true), "{}", trencher.err);
+    let litmus = overtake(&["convert", SB, "--to", "litmus"]);
+    assert_eq!((litmus.code, litmus.first_line()), (0, "X86 sb"), "{}", litmus.err);
+    let outcomes = fed(&["outcomes", "-", "--from", "litmus", "-q"], litmus.out.as_bytes());
+    assert!(outcomes.out.contains("Sometimes"), "{}{}", outcomes.out, outcomes.err);
+    let refused = overtake(&["convert", "programs/peterson/peterson.tso", "--to", "litmus"]);
+    assert_eq!(refused.code, BAD_INPUT);
+    assert!(refused.err.contains("a test asks about final states alone"), "{}", refused.err);
     let promela = overtake(&["convert", SB, "--to", "promela"]);
     assert_eq!((promela.code, promela.out.contains("proctype")), (0, true), "{}", promela.err);
 }

@@ -1,56 +1,20 @@
 //! Do litmus tests mean what x86 means? Final states of small tests, each found by the explorer and by the plain machines
-//! of `sem`; flags against Rust's own arithmetic; and, where it is there, a corpus of tests with known answers.
+//! of `sem`, and by SC alone in programs with their delays built in; flags against Rust's own arithmetic; and, where it is
+//! there, a corpus of tests with known answers.
 
 mod common;
 
-use common::{SMALL, cases, program};
+use common::finals::{States, by_definition, by_explorer, everything};
+use common::{SMALL, Shape, Taste, cases, program};
 use overtake::engine::{self, Options};
 use overtake::front::litmus::{read, read_test};
+use overtake::front::tso;
 use overtake::model::litmus::Litmus;
-use overtake::model::{Addr, Atom, Expr, Program, Reg, ThreadId, Value};
-use overtake::sem::{State, sc, tso};
+use overtake::model::{Atom, Expr, Program, Value};
 use overtake::verdict::{Answer, Clause, Goal, Limits, Model, When};
 use proptest::prelude::*;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::Path;
-
-type States = BTreeSet<Vec<Value>>;
-
-/// The final states by the plain machines; `None` if there are too many states.
-fn by_definition(program: &Program, observed: &[Atom], model: Model, most: usize) -> Option<States> {
-    let end = Goal { clauses: vec![Clause { when: When::Final, pred: Expr::Const(1), property: 0 }] };
-    let start = State::initial(program);
-    let (mut seen, mut todo, mut found) = (HashSet::from([start.clone()]), vec![start], States::new());
-    while let Some(state) = todo.pop() {
-        if state.against(program, &end).is_some() {
-            let value = |atom: &Atom| match atom {
-                Atom::Reg(t, r) => state.registers[t.index()][r.index()],
-                Atom::Mem(a) => state.memory[a.index()],
-                Atom::At(..) => unreachable!("locations are not observed"),
-            };
-            found.insert(observed.iter().map(value).collect());
-        }
-        let steps = match model {
-            Model::Sc => sc::steps(program, &state),
-            Model::Tso => tso::steps(program, &state, tso::Bound::Unbounded).0,
-        };
-        for step in steps {
-            if seen.insert(step.state.clone()) {
-                todo.push(step.state);
-            }
-        }
-        if seen.len() > most {
-            return None;
-        }
-    }
-    Some(found)
-}
-
-fn by_explorer(program: &Program, observed: &[Atom], model: Model, workers: usize) -> Option<States> {
-    let options = Options { model, workers, ..Options::default() };
-    let limits = Limits { states: Some(200_000), ..Limits::default() };
-    engine::outcomes(program, observed, &options, &limits).states.ok()
-}
 
 #[track_caller]
 fn test(source: &str) -> (Program, Litmus) {
@@ -366,13 +330,6 @@ fn flags_are_those_of_the_processor() {
     }
 }
 
-/// Everything that a program has.
-fn everything(program: &Program) -> Vec<Atom> {
-    let of = |t: ThreadId| (0..program.thread(t).registers().len() as u16).map(move |r| Atom::Reg(t, Reg(r)));
-    let cells = (0..program.cells() as u32).map(|a| Atom::Mem(Addr(a)));
-    program.thread_ids().flat_map(of).chain(cells).collect()
-}
-
 proptest! {
     #![proptest_config(cases(150))]
 
@@ -394,6 +351,54 @@ proptest! {
             }
         }
     }
+}
+
+/// The final states under TSO by way of SC: those of the program with every delay built in that can matter. `None` if
+/// that is too much.
+fn by_extension(program: &Program, observed: &[Atom]) -> Option<States> {
+    let goal = Goal { clauses: vec![Clause { when: When::Final, pred: Expr::Const(1), property: 0 }] };
+    let options = Options { workers: 1, ..Options::default() };
+    let limits = Limits { states: Some(50_000), ..Limits::default() };
+    let extended = engine::extended(program, &goal, &options, &limits, u64::MAX).expect("no internal error");
+    let extended = extended.ok()?;
+    let found = by_definition(&extended, observed, Model::Sc, 50_000)?;
+    assert_eq!(Some(&found), by_explorer(&extended, observed, Model::Sc, 1).as_ref());
+    Some(found)
+}
+
+const STRAIGHT: Shape = Shape { loops: false, lines: (2, 6), ..SMALL };
+/// Little variety, many meetings.
+const DENSE: Shape = Shape { taste: Taste::Dense, lines: (2, 5), ..STRAIGHT };
+
+proptest! {
+    #![proptest_config(cases(150))]
+
+    /// Without loops delays come to an end.
+    #[test]
+    fn delays_built_in_show_under_sc_what_tso_shows(shown in prop_oneof![program(STRAIGHT), program(DENSE)]) {
+        let observed = everything(&shown.0);
+        let plain = by_definition(&shown.0, &observed, Model::Tso, 20_000);
+        if let (Some(plain), Some(extended)) = (plain, by_extension(&shown.0, &observed)) {
+            prop_assert_eq!(plain, extended);
+        }
+    }
+}
+
+#[test]
+fn delays_built_in_show_under_sc_what_tso_shows_of_bundled_programs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/litmus");
+    let mut differ = 0;
+    for file in folder.read_dir().expect("programs are bundled").map(|f| f.expect("readable").path()) {
+        let source = std::fs::read_to_string(&file).expect("readable");
+        if file.extension().is_some_and(|e| e == "tso") {
+            let program = tso::read(&source, &[]).expect("bundled programs are readable").program;
+            let observed = everything(&program);
+            let plain = by_definition(&program, &observed, Model::Tso, 200_000).expect("it is small");
+            assert_eq!(Some(&plain), by_extension(&program, &observed).as_ref(), "{}", file.display());
+            differ += (Some(plain) != by_definition(&program, &observed, Model::Sc, 200_000)) as usize;
+        }
+    }
+    assert!(differ >= 5, "only {differ} programs have more final states under TSO than under SC");
 }
 
 /// Tests with known answers, if the machine has them.

@@ -1,10 +1,10 @@
 //! `overtake convert`: the program in another format, or the reason why that format cannot say it.
 
+use super::input::Source;
 use super::terminal::Terminal;
 use super::{ConvertArgs, Exit, input};
 use crate::front::promela::Steps;
 use crate::front::{self, Inexpressible};
-use crate::model::Program;
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -13,6 +13,8 @@ pub enum Target {
     Tso,
     /// The program model itself
     Ron,
+    /// An x86 litmus test
+    Litmus,
     /// For Trencher
     Trencher,
     /// A model under SC for SPIN
@@ -25,8 +27,8 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
         return Exit::BadInput;
     }
     let steps = if args.literal { Steps::Literal } else { Steps::Joined };
-    let Some(program) = input::read(&args.file, &args.input, terminal) else { return Exit::BadInput };
-    match write(&program, args.to, steps).map_err(|e| format!("{}: {e}", args.file.display())).and_then(
+    let Some(source) = input::read_any(&args.file, &args.input, terminal) else { return Exit::BadInput };
+    match write(&source, args.to, steps).map_err(|e| format!("{}: {e}", args.file.display())).and_then(
         |text| match &args.output {
             Some(path) => std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display())),
             None => {
@@ -43,10 +45,12 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
     }
 }
 
-fn write(program: &Program, target: Target, steps: Steps) -> Result<String, Inexpressible> {
+fn write(source: &Source, target: Target, steps: Steps) -> Result<String, Inexpressible> {
+    let program = &source.program;
     match target {
         Target::Tso => Ok(front::tso::write(program)),
         Target::Ron => Ok(front::ron::write(program)),
+        Target::Litmus => front::litmus::write(program, &source.name, source.litmus.as_ref()),
         Target::Trencher => front::trencher::write(program),
         Target::Promela => front::promela::write(program, steps),
     }

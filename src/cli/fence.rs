@@ -1,7 +1,7 @@
 //! `overtake fence`: which fewest fences repair the program? What was found is shown in the user's own text and, on
 //! request, written, read again and checked again.
 
-use super::input::{self, Format};
+use super::input::{self, Format, Source};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
 use super::{Exit, FenceArgs, InputArgs, limits};
@@ -66,18 +66,15 @@ pub fn run(args: &FenceArgs, terminal: &Terminal) -> Exit {
 /// One file, and what is asked of it.
 struct Task<'a> {
     file: &'a Path,
-    program: Program,
-    source: String,
+    source: Source,
     wanted: Wanted,
     allowed: Allowed,
     options: Options,
 }
 
 fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Exit {
-    let Some((program, source)) = input::read_with_text(file, &args.search.input, terminal) else {
-        return Exit::BadInput;
-    };
-    let task = match task(file, program, source, args) {
+    let Some(source) = input::read_any(file, &args.search.input, terminal) else { return Exit::BadInput };
+    let task = match task(file, source, args) {
         Ok(task) => task,
         Err(message) => {
             terminal.error(&format!("{}: {message}", file.display()));
@@ -88,8 +85,10 @@ fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Termin
     let result = {
         let _progress = (!args.search.json && !args.search.quiet).then(|| terminal.progress(&limits));
         match args.prune {
-            true => repair::prune(&task.program, &task.wanted, &task.options, &limits),
-            false => repair::repair(&task.program, &task.wanted, &task.allowed, &task.options, &limits),
+            true => repair::prune(&task.source.program, &task.wanted, &task.options, &limits),
+            false => {
+                repair::repair(&task.source.program, &task.wanted, &task.allowed, &task.options, &limits)
+            }
         }
     };
     match result {
@@ -101,7 +100,8 @@ fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Termin
     }
 }
 
-fn task<'a>(file: &'a Path, program: Program, source: String, args: &FenceArgs) -> Result<Task<'a>, String> {
+fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs) -> Result<Task<'a>, String> {
+    let program = &source.program;
     let has_property = !program.properties().is_empty() || program.has_asserts() || program.may_go_wrong();
     let aim = match args.aim {
         Some(AimArg::Robustness) => Aim::Robustness,
@@ -113,10 +113,10 @@ fn task<'a>(file: &'a Path, program: Program, source: String, args: &FenceArgs) 
         None if has_property => Aim::Property,
         None => Aim::Robustness,
     };
-    let allowed = allowed(&program, args)?;
+    let allowed = allowed(program, args)?;
     let options = Options { iterations: args.iterations, ..args.search.options() };
     let wanted = Wanted { aim, list: if args.all { MOST_SETS } else { 1 } };
-    Ok(Task { file, program, source, wanted, allowed, options })
+    Ok(Task { file, source, wanted, allowed, options })
 }
 
 fn allowed(program: &Program, args: &FenceArgs) -> Result<Allowed, String> {
@@ -163,19 +163,26 @@ fn exit(repair: &Repair) -> Exit {
 
 fn show(task: &Task, args: &FenceArgs, repair: &Repair, terminal: &Terminal) {
     let (name, search) = (task.file.display().to_string(), &args.search);
-    let own = args.prune.then(|| own_fences(&task.program));
+    let own = args.prune.then(|| own_fences(&task.source.program));
     if search.json {
-        let object = report::fence::object(&task.program, &name, repair, own.as_deref(), limits::peak_kb());
+        let object =
+            report::fence::object(&task.source.program, &name, repair, own.as_deref(), limits::peak_kb());
         return terminal.print(&format!("{object}\n"));
     }
     let several = search.files.len() > 1;
     let mut text = report::fence::verdict(repair, several.then_some(&name), terminal.color);
     if !search.quiet {
         text += &match &own {
-            Some(own) => report::fence::superfluous(&task.program, repair, own),
+            Some(own) => report::fence::superfluous(&task.source.program, repair, own),
             None => {
                 let words = Words { fence: fence_word(task, args) };
-                report::fence::explanation(&task.program, &task.source, repair, words, terminal.style())
+                report::fence::explanation(
+                    &task.source.program,
+                    &task.source.text,
+                    repair,
+                    words,
+                    terminal.style(),
+                )
             }
         };
     }
@@ -197,7 +204,7 @@ fn fence_word(task: &Task, args: &FenceArgs) -> &'static str {
     let format = input::format(task.file, &args.search.input).unwrap_or(Format::Tso);
     match dialect(format) {
         Some(dialect) => {
-            let edges = || task.program.threads().iter().flat_map(|t| t.edges());
+            let edges = || task.source.program.threads().iter().flat_map(|t| t.edges());
             let text = edges().next().map_or(String::new(), |(_, e)| e.text.clone());
             patch::fence_word(dialect, &text)
         }
@@ -217,10 +224,11 @@ fn dialect(format: Format) -> Option<Dialect> {
 
 /// Writes the repaired program, if that was asked for and there is one.
 fn write(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, terminal: &Terminal) -> Exit {
-    let (Some(path), RepairAnswer::Enough(enough)) = (&args.output, &repair.answer) else { return Exit::Good };
-    let written = repaired(task, &enough.sets[0], path, args).and_then(|text| {
-        std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
-    });
+    let (Some(path), RepairAnswer::Enough(enough)) = (&args.output, &repair.answer) else {
+        return Exit::Good;
+    };
+    let written = repaired(task, &enough.sets[0], path, args)
+        .and_then(|text| std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display())));
     if let Err(message) = written {
         terminal.error(&message);
         return Exit::BadInput;
@@ -232,7 +240,7 @@ fn write(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, termin
 fn repaired(task: &Task, set: &[Change], path: &Path, args: &FenceArgs) -> Result<String, String> {
     let from = input::format(task.file, &args.search.input)?;
     let to = input::format_of(path).unwrap_or(from);
-    let program = repair::apply(&task.program, set)
+    let program = repair::apply(&task.source.program, set)
         .map_err(|wrong| wrong.iter().map(|w| w.to_string()).collect::<Vec<_>>().join("; "))?;
     if from == to
         && let Some(text) = patched(task, set, &program, from, &args.search.input)
@@ -244,40 +252,45 @@ fn repaired(task: &Task, set: &[Change], path: &Path, args: &FenceArgs) -> Resul
         Format::Tso => Ok(front::tso::write(&program)),
         Format::Ron => Ok(front::ron::write(&program)),
         Format::Trencher => front::trencher::write(&program).map_err(inexpressible),
-        Format::Litmus => front::litmus::write(&program).map_err(inexpressible),
-        Format::Rmm => Err("the changes cannot be put into the text of the .rmm file, and programs are not written \
+        Format::Litmus => front::litmus::write(&program, &task.source.name, task.source.litmus.as_ref())
+            .map_err(inexpressible),
+        Format::Rmm => {
+            Err("the changes cannot be put into the text of the .rmm file, and programs are not written \
                             anew in that language: name a .tso file instead"
-            .to_string()),
+                .to_string())
+        }
     }
 }
 
 /// The user's text with the changes, if reading it gives the repaired program.
-fn patched(task: &Task, set: &[Change], program: &Program, format: Format, input: &InputArgs) -> Option<String> {
+fn patched(
+    task: &Task,
+    set: &[Change],
+    program: &Program,
+    format: Format,
+    input: &InputArgs,
+) -> Option<String> {
     let dialect = dialect(format)?;
     let edit = |&change: &Change| {
         let t = change.thread();
-        let old = || repair::unused(task.program.thread(t).registers());
+        let old = || repair::unused(task.source.program.thread(t).registers());
         let what = match change {
             Change::Fence { .. } => What::Fence,
             Change::Atomic { .. } => What::Atomic { old: old() },
             Change::Keep { .. } => unreachable!("nothing is written when fences are pruned"),
         };
-        Edit { line: Site::of(&task.program, change).line, column: t.index(), what }
+        Edit { line: Site::of(&task.source.program, change).line, column: t.index(), what }
     };
     let mut edits: Vec<Edit> = set.iter().map(edit).collect();
     edits.sort();
-    let text = patch::patch(&task.source, dialect, &edits)?;
+    let text = patch::patch(&task.source.text, dialect, &edits)?;
     let (again, _) = input::parse(&text, format, &input.define).ok()?;
     alike(&again.program, program).then_some(text)
 }
 
 /// Reads what was written and asks whether it is what was wanted: nothing has to be changed any more.
 fn check_again(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits, terminal: &Terminal) -> Exit {
-    let from = input::format_of(path).is_err().then(|| input::format(task.file, &args.search.input).ok());
-    let input = InputArgs { from: from.flatten(), define: vec![] };
-    let defines_stay = input::format_of(path) == Ok(Format::Tso);
-    let define = if defines_stay { args.search.input.define.clone() } else { vec![] };
-    let Some(again) = reread(path, InputArgs { define, ..input }, terminal) else { return Exit::Internal };
+    let Some(again) = reread(task, path, args, terminal) else { return Exit::Internal };
     let asked = Wanted { list: 1, ..task.wanted.clone() };
     match repair::repair(&again, &asked, &Allowed::default(), &task.options, limits) {
         Ok(Repair { answer: RepairAnswer::Enough(_), .. }) => {
@@ -297,16 +310,17 @@ fn check_again(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits, term
     }
 }
 
-/// A program that was written anew has no parameters any more.
-fn reread(path: &Path, input: InputArgs, terminal: &Terminal) -> Option<Program> {
-    let text = std::fs::read_to_string(path).map_err(|e| terminal.error(&format!("{}: {e}", path.display()))).ok()?;
-    let format = input::format(path, &input).map_err(|e| terminal.error(&e)).ok()?;
-    let parsed = input::parse(&text, format, &input.define).or_else(|_| input::parse(&text, format, &[]));
-    match parsed {
-        Ok((input, _)) => Some(input.program),
-        Err(_) => {
-            terminal.internal_error(path, "the program that was written cannot be read");
-            None
-        }
-    }
+/// What was written. Its parameters are those of the user's text, unless it was written anew and has none.
+fn reread(task: &Task, path: &Path, args: &FenceArgs, terminal: &Terminal) -> Option<Program> {
+    let given = &args.search.input;
+    let read = || -> Result<Program, String> {
+        let format = input::format_of(path).or_else(|_| input::format(task.file, given))?;
+        let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
+        let parsed = input::parse(&text, format, &given.define).or_else(|_| input::parse(&text, format, &[]));
+        parsed.map(|(input, _)| input.program).map_err(|wrong| wrong[0].message.clone())
+    };
+    let complain = |why: String| {
+        terminal.internal_error(path, &format!("the program that was written cannot be read: {why}"));
+    };
+    read().map_err(complain).ok()
 }

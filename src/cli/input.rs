@@ -33,19 +33,28 @@ pub struct Test {
     pub warnings: String,
 }
 
-/// The program, with its warnings shown. `None` after its errors have been shown.
-pub fn read(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<Program> {
-    read_with_text(path, args, terminal).map(|(program, _)| program)
+/// A program of any format, with what a litmus test says beside it.
+pub struct Source {
+    pub program: Program,
+    /// The file's name without what is around it.
+    pub name: String,
+    pub text: String,
+    pub litmus: Option<Litmus>,
 }
 
-/// The program and the text that it was read from.
-pub fn read_with_text(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<(Program, String)> {
+/// The program, with its warnings shown. `None` after its errors have been shown.
+pub fn read(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<Program> {
+    read_any(path, args, terminal).map(|source| source.program)
+}
+
+/// The same with whatever else is known.
+pub fn read_any(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<Source> {
     let name = path.display().to_string();
     match load(path, args) {
         Ok((source, input)) => match input {
-            Ok(input) => {
+            Ok((input, litmus)) => {
                 terminal.complain(&diagnose::render(&name, &source, &input.warnings, terminal.color_errors));
-                Some((input.program, source))
+                Some(Source { program: input.program, name: stem(path), text: source, litmus })
             }
             Err(wrong) => {
                 terminal.complain(&diagnose::render(&name, &source, &wrong, terminal.color_errors));
@@ -64,11 +73,10 @@ pub fn read_with_text(path: &Path, args: &InputArgs, terminal: &Terminal) -> Opt
 pub fn read_test(path: &Path, args: &InputArgs, color: bool) -> Result<Test, String> {
     let name = path.display().to_string();
     let error = |message: &str| format!("error: {message}\n");
-    let (source, parsed) = load_test(path, args).map_err(|message| error(&message))?;
+    let (source, parsed) = load(path, args).map_err(|message| error(&message))?;
     let shown = |diagnostics: &[Diagnostic]| diagnose::render(&name, &source, diagnostics, color);
     let (input, litmus) = parsed.map_err(|wrong| shown(&wrong))?;
-    let stem = path.file_stem().map_or("-".into(), |stem| stem.to_string_lossy());
-    let litmus = litmus.or_else(|| Litmus::of(&input.program, &stem)).ok_or_else(|| {
+    let litmus = litmus.or_else(|| Litmus::of(&input.program, &stem(path))).ok_or_else(|| {
         error(&format!(
             "{name}: final states are listed for one property (exists, never or forall), not none or more"
         ))
@@ -76,16 +84,16 @@ pub fn read_test(path: &Path, args: &InputArgs, color: bool) -> Result<Test, Str
     Ok(Test { litmus, warnings: shown(&input.warnings), program: input.program })
 }
 
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or("-".into(), |stem| stem.to_string_lossy().into_owned())
+}
+
 pub type Parsed<T> = Result<T, Vec<Diagnostic>>;
 
 /// What was read, with what a litmus test says beside its program.
 pub type WithTest = (front::Input, Option<Litmus>);
 
-fn load(path: &Path, args: &InputArgs) -> Result<(String, Parsed<front::Input>), String> {
-    load_test(path, args).map(|(source, parsed)| (source, parsed.map(|(input, _)| input)))
-}
-
-fn load_test(path: &Path, args: &InputArgs) -> Result<(String, Parsed<WithTest>), String> {
+fn load(path: &Path, args: &InputArgs) -> Result<(String, Parsed<WithTest>), String> {
     let format = format(path, args)?;
     if format != Format::Tso && !args.define.is_empty() {
         let why = "only programs in the native language have parameters to define with -D";

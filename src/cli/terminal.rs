@@ -120,7 +120,10 @@ fn watch(limits: &Limits, done: &AtomicBool) {
             note if note.is_empty() => note,
             note => format!("{note}; "),
         };
-        bar.set_message(format!("{note}{round}{states} states, {rate}/s, {:.0} s", start.elapsed().as_secs_f64()));
+        bar.set_message(format!(
+            "{note}{round}{states} states, {rate}/s, {:.0} s",
+            start.elapsed().as_secs_f64()
+        ));
         bar.tick();
         std::thread::park_timeout(Duration::from_millis(150));
     }

@@ -87,7 +87,11 @@ fn fence_line(row: &str, dialect: Dialect) -> Vec<String> {
         false => {
             let margin = &row[..row.len() - row.trim_start().len()];
             let inner = format!("{margin}    ");
-            vec![labels.trim_end().to_string(), format!("{inner}{fence}"), format!("{inner}{}", rest.trim_start())]
+            vec![
+                labels.trim_end().to_string(),
+                format!("{inner}{fence}"),
+                format!("{inner}{}", rest.trim_start()),
+            ]
         }
     }
 }
@@ -132,9 +136,10 @@ fn fence_row(row: &str, column: usize) -> Option<Vec<String>> {
 /// The row with its first such word replaced.
 fn replace_word(row: &str, word: &str, by: &str) -> Option<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let found = row.match_indices(word).map(|(at, _)| at).find(|&at| {
-        !row[..at].ends_with(is_part) && !row[at + word.len()..].starts_with(is_part)
-    })?;
+    let found = row
+        .match_indices(word)
+        .map(|(at, _)| at)
+        .find(|&at| !row[..at].ends_with(is_part) && !row[at + word.len()..].starts_with(is_part))?;
     Some(format!("{}{by}{}", &row[..found], &row[found + word.len()..]))
 }
 
@@ -153,7 +158,12 @@ mod tests {
 
     #[test]
     fn a_fence_stands_before_its_instruction_and_behind_labels() {
-        check("  store [x], 1\n  load r, [y]\n", Dialect::Tso, &[fence(2, 0)], "  store [x], 1\n  fence\n  load r, [y]\n");
+        check(
+            "  store [x], 1\n  load r, [y]\n",
+            Dialect::Tso,
+            &[fence(2, 0)],
+            "  store [x], 1\n  fence\n  load r, [y]\n",
+        );
         check("  wait: load r, [y]", Dialect::Tso, &[fence(1, 0)], "  wait:\n      fence\n      load r, [y]");
         check("wait:\n  load r, [y]", Dialect::Tso, &[fence(2, 0)], "wait:\n  fence\n  load r, [y]");
     }

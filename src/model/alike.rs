@@ -12,8 +12,7 @@ pub fn alike(a: &Program, b: &Program) -> bool {
     if !same_size || a.variables() != b.variables() {
         return false;
     }
-    let walks: Option<Vec<Walk>> =
-        a.threads().iter().zip(b.threads()).map(|(a, b)| Walk::of(a, b)).collect();
+    let walks: Option<Vec<Walk>> = a.threads().iter().zip(b.threads()).map(|(a, b)| Walk::of(a, b)).collect();
     let Some(walks) = walks else { return false };
     let properties = a.properties().iter().zip(b.properties());
     properties.into_iter().all(|(p, q)| p.kind == q.kind && walks_agree(a, b, &walks, &p.pred, &q.pred))
@@ -50,7 +49,10 @@ impl Walk {
 }
 
 /// The instruction with its registers by name.
-fn named(thread: &Thread, instr: &Instr) -> (std::mem::Discriminant<Instr>, Vec<Expr<String>>, Option<String>, u8) {
+fn named(
+    thread: &Thread,
+    instr: &Instr,
+) -> (std::mem::Discriminant<Instr>, Vec<Expr<String>>, Option<String>, u8) {
     let name = |r: &Reg| thread.register_name(*r).to_string();
     let mut exprs: Vec<Expr<String>> = instr.exprs().into_iter().map(|e| e.map_atoms(&name)).collect();
     let mut kind = 0;

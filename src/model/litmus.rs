@@ -17,6 +17,17 @@ pub struct Litmus {
     pub observed: Vec<Observed>,
     /// The names of values that are addresses, in the order of the addresses.
     pub symbols: Vec<(Value, String)>,
+    /// Bits of a register.
+    pub bits: u32,
+    /// How wide the program's variables are, in their order.
+    pub widths: Vec<Width>,
+}
+
+/// How many bits an element of a variable has, and whether the highest of them is a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Width {
+    pub bits: u32,
+    pub signed: bool,
 }
 
 /// A register or a cell whose final value is shown.
@@ -55,6 +66,8 @@ impl Litmus {
             condition: property.pred.show(&|a| program.show_atom(a)),
             observed,
             symbols: vec![],
+            bits: 64,
+            widths: vec![Width { bits: 64, signed: true }; program.variables().len()],
         })
     }
 
@@ -112,6 +125,8 @@ mod tests {
             condition: "true".into(),
             observed: vec![],
             symbols: vec![(4096, "y".into())],
+            bits: 64,
+            widths: vec![],
         };
         assert_eq!(litmus.show(&column(32, true), 0xffff_ffff).to_string(), "-1");
         assert_eq!(litmus.show(&column(32, false), -1).to_string(), "4294967295");

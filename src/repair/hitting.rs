@@ -156,8 +156,7 @@ impl<'a> Part<'a> {
         }
         let elements: Vec<usize> = self.left(next, out).collect();
         for &e in &elements {
-            let rest: Vec<usize> =
-                open.iter().copied().filter(|&c| !self.cores[c].contains(&e)).collect();
+            let rest: Vec<usize> = open.iter().copied().filter(|&c| !self.cores[c].contains(&e)).collect();
             chosen.push(e);
             self.branch(chosen, &rest, out, best);
             chosen.pop();
@@ -255,9 +254,8 @@ mod tests {
 
     /// Every choice there is, for comparison.
     fn by_force(sets: &[Vec<usize>], costs: &[u64]) -> (u64, Vec<Vec<usize>>) {
-        let choices = (0u32..1 << costs.len()).map(|bits| {
-            (0..costs.len()).filter(|e| bits >> e & 1 == 1).collect::<Vec<usize>>()
-        });
+        let choices = (0u32..1 << costs.len())
+            .map(|bits| (0..costs.len()).filter(|e| bits >> e & 1 == 1).collect::<Vec<usize>>());
         let hits = |choice: &Vec<usize>| sets.iter().all(|s| s.iter().any(|e| choice.contains(e)));
         let mut good: Vec<Vec<usize>> = choices.filter(hits).collect();
         let least = good.iter().map(|c| cost(c, costs)).min().expect("all elements together hit everything");

@@ -52,8 +52,11 @@ impl Menu {
     /// The program's own fences, each of which may go.
     pub fn of_own_fences(program: &Program) -> Menu {
         let of = |thread: ThreadId| {
-            let fences =
-                program.thread(thread).edges().filter(|(_, e)| matches!(e.instr, Instr::Fence)).map(|(f, _)| f);
+            let fences = program
+                .thread(thread)
+                .edges()
+                .filter(|(_, e)| matches!(e.instr, Instr::Fence))
+                .map(|(f, _)| f);
             fences.map(|fence| (Change::Keep { thread, fence }, 1)).collect::<Vec<_>>()
         };
         Menu::priced(program.thread_ids().flat_map(of).collect())

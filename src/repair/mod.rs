@@ -105,13 +105,7 @@ enum Step {
 }
 
 impl<'a> Search<'a> {
-    fn new(
-        base: Program,
-        menu: Menu,
-        wanted: &'a Wanted,
-        options: &Options,
-        limits: &'a Limits,
-    ) -> Self {
+    fn new(base: Program, menu: Menu, wanted: &'a Wanted, options: &Options, limits: &'a Limits) -> Self {
         let options = Options { iterations: options.iterations.or(Some(ROUNDS)), ..options.clone() };
         Search {
             base,
@@ -216,7 +210,8 @@ impl<'a> Search<'a> {
         self.detours.join_into(&mut all);
         let choice = all.cheapest(&self.menu.costs);
         let (cores, least) = (self.cores.len(), cost(&choice, &self.menu.costs));
-        self.limits.take_note(format!("{cores} cores, cost at least {least}, {} changes on trial", choice.len()));
+        self.limits
+            .take_note(format!("{cores} cores, cost at least {least}, {} changes on trial", choice.len()));
         choice
     }
 
@@ -351,7 +346,9 @@ impl<'a> Search<'a> {
                     good.insert(next);
                 }
                 Step::Cores => {}
-                Step::Remains { .. } => return Err(engine::internal("a run remains where another choice prevents all")),
+                Step::Remains { .. } => {
+                    return Err(engine::internal("a run remains where another choice prevents all"));
+                }
                 Step::Undecided(limit) if is_local(&limit) => {
                     doubtful.insert(next);
                 }

@@ -72,7 +72,10 @@ pub fn reason(repair: &Repair) -> String {
 fn enough_words(aim: Aim, enough: &Enough) -> String {
     let set = &enough.sets[0];
     if set.is_empty() {
-        return format!("{} as it is: nothing has to change", achieved(aim, "the program is", "the property holds"));
+        return format!(
+            "{} as it is: nothing has to change",
+            achieved(aim, "the program is", "the property holds")
+        );
     }
     let what = in_words(set);
     let make = match (aim, set.len()) {
@@ -117,7 +120,13 @@ fn in_words(set: &[Change]) -> String {
 }
 
 /// The answer with the text around each change, or the run that remains.
-pub fn explanation(program: &Program, source: &str, repair: &Repair, words: Words, style: text::Style) -> String {
+pub fn explanation(
+    program: &Program,
+    source: &str,
+    repair: &Repair,
+    words: Words,
+    style: text::Style,
+) -> String {
     let mut told = format!("{}.\n", capitalised(&reason(repair)));
     match &repair.answer {
         RepairAnswer::Enough(enough) => {
@@ -244,7 +253,13 @@ pub fn costs(repair: &Repair, peak_kb: Option<u64>) -> String {
 }
 
 /// Everything about one file's repair. `own` are the program's fences, if the question was which of them can go.
-pub fn object(program: &Program, file: &str, repair: &Repair, own: Option<&[Change]>, peak_kb: Option<u64>) -> Value {
+pub fn object(
+    program: &Program,
+    file: &str,
+    repair: &Repair,
+    own: Option<&[Change]>,
+    peak_kb: Option<u64>,
+) -> Value {
     let mut fields = json::common(file, "fence", repair.verdict(), &repair.stats, peak_kb);
     let mut put = |key: &str, value: Value| {
         fields.insert(key.into(), value);

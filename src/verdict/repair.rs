@@ -76,7 +76,10 @@ pub enum RepairAnswer {
     /// The property fails under SC, where there is nothing to fence.
     FailsUnderSc(Trace),
     /// This run remains, whatever of the allowed is changed. It was found in a program with changes that do not help.
-    Remains { run: Counterexample, changed: Box<Program> },
+    Remains {
+        run: Counterexample,
+        changed: Box<Program>,
+    },
     Unknown(Limit),
 }
 
@@ -96,7 +99,10 @@ pub struct Enough {
 pub enum Cheapest {
     Proved,
     /// So many cheaper sets were tried and could not be decided, the first because of this limit.
-    Open { undecided: usize, limit: Limit },
+    Open {
+        undecided: usize,
+        limit: Limit,
+    },
 }
 
 impl Repair {

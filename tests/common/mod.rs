@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test program uses its own part
 
+pub mod finals;
 pub mod robustness;
 
 use overtake::model::program::{ProgramParts, ThreadParts};

@@ -233,7 +233,9 @@ fn own(name: Token, arch: Arch) -> Result<Own, Problem> {
         }
         (None, Some(flag)) => Ok(Own::Flag(flag)),
         _ if ["rip", "eip"].contains(&&name.text.to_ascii_lowercase()[..]) => {
-            Err(Problem::error("the instruction pointer has no value here").at(name.span))
+            let moves = Problem::error("the instruction pointer has no value here").at(name.span);
+            Err(moves
+                .help("it moves with every instruction; a test may ask for general registers and for flags"))
         }
         _ if name.kind == Kind::Name => {
             Err(Problem::error(format!("`{}` is not a register here", name.text)).at(name.span))

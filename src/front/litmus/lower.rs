@@ -209,6 +209,7 @@ impl<'s> Lowering<'s, '_> {
             Op::Xadd => self.xadd(operand(0), operand(1), bits, i.locked),
             Op::Cmpxchg => self.cmpxchg(operand(0), operand(1), bits, i.locked),
             Op::Two(two) => self.two(two, operand(0), operand(1), bits, i.locked),
+            Op::Multiply => self.multiply(operand(0), operand(1), bits),
             Op::One(one) => self.one(one, operand(0), bits, i.locked),
             Op::Shift(shift) => {
                 let count = match i.operands.get(1) {
@@ -402,6 +403,29 @@ impl<'s> Lowering<'s, '_> {
         if let Some(result) = result {
             self.write(to, result, bits);
         }
+    }
+
+    /// The other flags are left open by the processor, and stay as they are.
+    fn multiply(&mut self, to: &Operand<'s>, from: &Operand<'s>, bits: u32) {
+        let arch = self.arch();
+        let (b, a) = (self.read(from, bits), self.read(to, bits));
+        let (left, right) = (with_sign(a.clone(), bits, arch), with_sign(b.clone(), bits, arch));
+        let product = binary(BinOp::Mul, left.clone(), right.clone());
+        let too_large = match bits {
+            64 => {
+                let is = |op, e: &RegExpr, c| binary(op, e.clone(), Expr::Const(c));
+                let quotient = Expr::binary(BinOp::Div, product, left.clone());
+                let inexact =
+                    binary(BinOp::And, is(BinOp::Ne, &left, 0), binary(BinOp::Ne, quotient, right.clone()));
+                // The one product that wraps and divides back all the same.
+                let least = binary(BinOp::And, is(BinOp::Eq, &left, -1), is(BinOp::Eq, &right, Value::MIN));
+                binary(BinOp::Or, least, inexact)
+            }
+            _ => binary(BinOp::Ne, sign_extended(product.clone(), bits), product),
+        };
+        self.flags([(Flag::Carry, too_large.clone()), (Flag::Overflow, too_large)]);
+        let result = self.wrapped(binary(BinOp::Mul, a, b), bits);
+        self.write(to, result, bits);
     }
 
     fn shift(&mut self, shift: Shift, to: &Operand<'s>, count: Value, bits: u32) {
@@ -611,18 +635,7 @@ impl<'s> Lowering<'s, '_> {
             register @ Expr::Atom(_) => register,
             sum => cut(sum, self.arch().bits(), self.arch()),
         };
-        let zone = self.context.memory.zone(bits);
-        let end = zone.address + (zone.cells.1 - zone.cells.0) as Value * zone.bytes;
-        let is = |op, limit| binary(op, address.clone(), Expr::Const(limit));
-        let outside = binary(BinOp::BitOr, is(BinOp::Lt, zone.address), is(BinOp::Ge, end));
-        let within = binary(BinOp::Rem, address.clone(), Expr::Const(zone.bytes));
-        let middle = binary(BinOp::Ne, within, Expr::Const(0));
-        let wrong = unary(UnOp::Neg, binary(BinOp::BitOr, outside, middle));
-        let element = binary(BinOp::Sub, address.clone(), Expr::Const(zone.address));
-        let element = binary(BinOp::Div, element, Expr::Const(zone.bytes));
-        let cell = binary(BinOp::Add, element, Expr::Const(zone.cells.0 as Value));
-        // All bits set, and so no cell, if something is wrong with the address.
-        binary(BinOp::BitOr, cell, wrong)
+        self.context.memory.zone(bits).cell_at(address)
     }
 
     fn direct_cell(&mut self, name: &'s str, offset: Value) -> RegExpr {

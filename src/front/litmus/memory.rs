@@ -13,7 +13,8 @@
 
 use super::x86::Arch;
 use crate::front::problems::{Problem, Problems, Reported, Span};
-use crate::model::{MAX_CELLS, Value, Variable};
+use crate::model::litmus::Width;
+use crate::model::{BinOp, Expr, MAX_CELLS, RegExpr, UnOp, Value, Variable};
 use std::collections::HashMap;
 
 /// Where the first zone begins. All addresses fit into 31 bits, so that they are the same number at every width.
@@ -35,6 +36,7 @@ struct Location<'s> {
     signed: bool,
     initial: Vec<Initial<'s>>,
     declared: bool,
+    span: Span,
     /// Its first cell, once all are known.
     cell: usize,
 }
@@ -91,6 +93,7 @@ impl<'s> Memory<'s> {
         }
         let location = &mut self.locations[index];
         location.declared = true;
+        location.span = span;
         location.bits = ty.map(|t| t.bits);
         location.signed = ty.is_none_or(|t| t.signed);
         location.initial = initial;
@@ -108,6 +111,7 @@ impl<'s> Memory<'s> {
                 signed: true,
                 initial,
                 declared: false,
+                span: Span::default(),
                 cell: 0,
             });
         }
@@ -139,9 +143,19 @@ impl<'s> Memory<'s> {
     }
 
     /// Gives every location its cells. From here on no location may be added.
-    pub fn lay_out(&mut self) {
+    pub fn lay_out(&mut self, problems: &mut Problems) {
         for location in &mut self.locations {
-            location.bits.get_or_insert(DEFAULT_BITS);
+            let bits = *location.bits.get_or_insert(DEFAULT_BITS);
+            for initial in &location.initial {
+                if let Initial::Const(value) = initial
+                    && !fits(*value, bits)
+                {
+                    let message =
+                        format!("{value} does not fit into `{}`, which has {bits} bits", location.name);
+                    let help = "the width of a location is that of its type, as in `int64_t x=…`, or of the accesses to it";
+                    problems.report(Problem::error(message).at(location.span).help(help));
+                }
+            }
         }
         self.locations.sort_by_key(|l| l.bits);
         self.by_name = self.locations.iter().enumerate().map(|(i, l)| (l.name, i)).collect();
@@ -196,12 +210,7 @@ impl<'s> Memory<'s> {
 
     /// The zone of accesses of so many bits.
     pub fn zone(&self, bits: u32) -> Zone {
-        let address = FIRST_ZONE + ZONE * Value::from(bits.trailing_zeros() - 3);
-        Zone {
-            address,
-            bytes: Value::from(bits / 8),
-            cells: self.zones.get(&bits).copied().unwrap_or((0, 0)),
-        }
+        Zone::new(bits, self.zones.get(&bits).copied().unwrap_or((0, 0)))
     }
 
     /// The memory of the program, and whatever does not fit into it.
@@ -215,6 +224,11 @@ impl<'s> Memory<'s> {
             init: l.initial.iter().map(|i| value(l, i)).collect(),
         };
         self.locations.iter().map(variable).collect()
+    }
+
+    /// How wide the program's variables are.
+    pub fn widths(&self) -> Vec<Width> {
+        self.locations.iter().map(|l| Width { bits: self.bits_of(l), signed: l.signed }).collect()
     }
 
     /// What addresses are called, if the test uses any as values.
@@ -239,6 +253,37 @@ pub struct Zone {
     pub bytes: Value,
     /// The first cell and the one behind the last.
     pub cells: (usize, usize),
+}
+
+impl Zone {
+    /// The zone of a width, with its cells.
+    pub fn new(bits: u32, cells: (usize, usize)) -> Zone {
+        let address = FIRST_ZONE + ZONE * Value::from(bits.trailing_zeros() - 3);
+        Zone { address, bytes: Value::from(bits / 8), cells }
+    }
+
+    /// The cell that lies at an address; all bits set, and so no cell, if nothing of the zone's width lies there.
+    pub fn cell_at(&self, address: RegExpr) -> RegExpr {
+        let end = self.address + (self.cells.1 - self.cells.0) as Value * self.bytes;
+        let with = |op, e: RegExpr, constant| Expr::binary(op, e, Expr::Const(constant));
+        let is = |op, limit| with(op, address.clone(), limit);
+        let outside = Expr::binary(BinOp::BitOr, is(BinOp::Lt, self.address), is(BinOp::Ge, end));
+        let middle = with(BinOp::Ne, is(BinOp::Rem, self.bytes), 0);
+        let wrong = Expr::unary(UnOp::Neg, Expr::binary(BinOp::BitOr, outside, middle));
+        let element = with(BinOp::Div, is(BinOp::Sub, self.address), self.bytes);
+        Expr::binary(BinOp::BitOr, with(BinOp::Add, element, self.cells.0 as Value), wrong)
+    }
+
+    /// The address that was given to `cell_at`, if the expression came from there.
+    pub fn address_in<'e>(&self, cell: &'e RegExpr) -> Option<&'e RegExpr> {
+        let left = |e: &'e RegExpr, wanted| match e {
+            Expr::Binary(op, a, _) if *op == wanted => Some(&**a),
+            _ => None,
+        };
+        let sum = left(cell, BinOp::BitOr)?;
+        let address = left(left(left(sum, BinOp::Add)?, BinOp::Div)?, BinOp::Sub)?;
+        (self.cell_at(address.clone()) == *cell).then_some(address)
+    }
 }
 
 /// The number with these low bits that stands for them in the model.
@@ -297,7 +342,7 @@ mod tests {
             &mut problems,
         );
         memory.access("y", 32, span, &mut problems);
-        memory.lay_out();
+        memory.lay_out(&mut problems);
         assert!(problems.finish().is_empty());
         assert_eq!(
             (memory.cell("x", 0), memory.cell("y", 0), memory.cell("t", 8)),

@@ -5,7 +5,7 @@
 //! words of `lex`; `width` settles how wide instructions and locations are; `memory` gives locations their cells; `lower`
 //! turns instructions into steps. All mistakes of a file come out of one run.
 //! A test becomes a program whose one property is the test's condition; what is printed about final states beyond that
-//! is in [`Litmus`].
+//! is in [`Litmus`]. `write` is the way back.
 
 mod bound;
 mod init;
@@ -16,7 +16,10 @@ mod parse;
 mod question;
 mod sections;
 mod width;
+mod write;
 mod x86;
+
+pub use write::write;
 
 use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::front::{Diagnostic, Input};
@@ -63,7 +66,7 @@ fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Repo
         width::settle(thread, &mut memory, problems);
     }
     let question = question::read(clean, sections.question, &mut memory, problems);
-    memory.lay_out();
+    memory.lay_out(problems);
     let mut test = Test { source: clean, name: text(sections.name), threads, initial, question, memory };
     test.check_names(problems);
     if problems.has_errors() {
@@ -222,6 +225,8 @@ impl<'s> Test<'s> {
             condition: self.question.prop.show(&|place| self.show(place)),
             observed: columns.iter().map(column).collect(),
             symbols: self.memory.symbols(),
+            bits: self.arch().bits(),
+            widths: self.memory.widths(),
         }
     }
 

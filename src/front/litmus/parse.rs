@@ -309,6 +309,11 @@ impl<'s> Cell<'s, '_> {
                     Kind::LeftBracket | Kind::LeftParen => {
                         Ok(Operand::Mem(self.place(Mem { offset, ..Mem::default() })?))
                     }
+                    Kind::Plus if self.tokens.peek_at(1).kind == Kind::Name => {
+                        self.tokens.next();
+                        let name = self.tokens.next();
+                        self.behind(name, offset)
+                    }
                     _ => Ok(Operand::Const(offset)),
                 }
             }
@@ -338,7 +343,17 @@ impl<'s> Cell<'s, '_> {
             }
             return Ok(Operand::Mem(self.place(Mem { bits, ..Mem::default() })?));
         }
-        let mem = Mem { name: Some(token.text), ..Mem::default() };
+        self.behind(token, 0)
+    }
+
+    /// A place so far behind a name, and as much further as is written there: AT&T's `x+8(%rax)`.
+    fn behind(&mut self, token: Token<'s>, offset: Value) -> Result<Operand<'s>, Reported> {
+        let mut mem = Mem { name: Some(token.text), offset, ..Mem::default() };
+        while matches!(self.tokens.peek().kind, Kind::Plus | Kind::Minus) {
+            self.tokens.take(Kind::Plus);
+            mem.offset = mem.offset.wrapping_add(self.number()?);
+        }
+        let followed = matches!(self.tokens.peek().kind, Kind::LeftBracket | Kind::LeftParen);
         match self.arch {
             _ if followed => Ok(Operand::Mem(self.place(mem)?)),
             Arch::X86_64 => Ok(Operand::Mem(mem)),
@@ -389,7 +404,10 @@ impl<'s> Cell<'s, '_> {
             _ => return Err(self.problems.report(expected("a place in memory", open))),
         };
         let mut mem = mem;
-        self.term(&mut mem)?;
+        // AT&T's `(,%rax,8)` has no base.
+        if self.tokens.peek().kind != Kind::Comma {
+            self.term(&mut mem)?;
+        }
         loop {
             match self.tokens.peek().kind {
                 Kind::Plus => {

@@ -103,6 +103,7 @@ impl<'s> Reader<'s, '_> {
     fn quantifier(&mut self) -> Result<PropertyKind, Reported> {
         let token = self.tokens.peek();
         let kind = match token.text {
+            "(" => return Ok(PropertyKind::Exists),
             "exists" | "final" => PropertyKind::Exists,
             "forall" => PropertyKind::Forall,
             "~" => {

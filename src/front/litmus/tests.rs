@@ -61,6 +61,30 @@ fn the_sample_is_read() {
 }
 
 #[test]
+fn places_may_be_written_as_compilers_do() {
+    let load = |place: &str| {
+        instrs(&format!("X86_64 T\n{{int64_t t[3];}}\nP0;\nmovq {place},%rbx;\nlocations [t]")).remove(0)
+    };
+    for place in ["t+8(%rip)", "8+t(%rip)", "(t+8)", "8(t)", "t+16-8", "t+8"] {
+        assert!(matches!(load(place), Instr::Load { addr: Expr::Const(1), .. }), "{place}");
+    }
+    assert_eq!(load("t-8(,%rax,8)"), load("[t+%rax*8-8]"));
+}
+
+#[test]
+fn initial_values_must_fit_their_locations() {
+    let source = "X86_64 T\n{x=0x1ffffffff; int64_t y=0x1ffffffff;}\nP0;\nnop;\nlocations [x]";
+    refused(source, "8589934591 does not fit into `x`, which has 32 bits", "x");
+    program("X86_64 T\n{x=0x1ffffffff; y=0xffffffff; z=-2147483648}\nP0;\nmovq $1,(x);\nlocations [x]");
+}
+
+#[test]
+fn a_condition_in_parentheses_needs_no_quantifier() {
+    let (_, litmus) = read_test("X86 T\n{}\nP0;\nNOP;\nlocations [x] (x=1)").expect("it is a test");
+    assert_eq!((litmus.kind, &litmus.condition[..]), (crate::model::PropertyKind::Exists, "x=1"));
+}
+
+#[test]
 fn common_instructions_are_one_step_each() {
     let source = "X86 T\n{}\nP0;\nMOV [x],$1;\nMOV EAX,[x];\nMFENCE;\nXCHG EAX,[x];\nLOCK INC [x];\nMOV EBX,EAX;\nexists (0:EAX=1)";
     let steps = instrs(source);

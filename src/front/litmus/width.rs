@@ -55,7 +55,7 @@ fn check(i: &mut Instruction, problems: &mut Problems) -> Result<(), Reported> {
             return refuse(*at, format!("the destination of `{}` is a register or memory", i.mnemonic));
         }
         Const(_) | AddressOf(_) => return refuse(*at, "a constant cannot be written".to_string()),
-        Mem(_) if matches!(i.op, Op::Lea | Op::MoveIf(_) | Op::Extend { .. }) => {
+        Mem(_) if matches!(i.op, Op::Lea | Op::MoveIf(_) | Op::Multiply | Op::Extend { .. }) => {
             return refuse(*at, format!("the destination of `{}` is a register", i.mnemonic));
         }
         Reg(_) | Mem(_) => {}
@@ -68,7 +68,7 @@ fn check(i: &mut Instruction, problems: &mut Problems) -> Result<(), Reported> {
         (Op::Xchg | Op::Xadd | Op::Cmpxchg, _) => {
             refuse(*at, format!("the second operand of `{}` is a register", i.mnemonic))
         }
-        (Op::Extend { .. } | Op::MoveIf(_), Const(_) | AddressOf(_)) => {
+        (Op::Extend { .. } | Op::MoveIf(_) | Op::Multiply, Const(_) | AddressOf(_)) => {
             refuse(*at, format!("the source of `{}` is a register or memory", i.mnemonic))
         }
         (Op::Shift(_), Const(_)) => Ok(()),
@@ -134,6 +134,10 @@ fn widths<'s>(
             Operand::Mem(mem) if i.op != Op::Lea => access(mem, bits, *span, memory, problems)?,
             _ => {}
         }
+    }
+    if matches!(i.op, Op::Multiply | Op::MoveIf(_)) && bits == 8 {
+        let message = format!("there is no `{}` of 8 bits", i.mnemonic);
+        return Err(problems.report(Problem::error(message).at(i.span)));
     }
     if i.op == Op::Lea && bits < 32 {
         return Err(problems.report(Problem::error("an address has at least 32 bits").at(i.span)));

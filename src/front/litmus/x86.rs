@@ -57,6 +57,24 @@ impl Gpr {
     }
 }
 
+impl Part {
+    /// The name of the part, as instructions write it.
+    pub fn name(self, arch: Arch) -> String {
+        let name = match (LETTERS.get(self.gpr.0 as usize), self.bits) {
+            (Some(letters), 64) => format!("r{letters}"),
+            (Some(letters), 32) => format!("e{letters}"),
+            (Some(letters), 16) => letters.to_string(),
+            (Some(letters), _) if self.gpr.0 >= 4 => format!("{letters}l"),
+            (Some(letters), _) => format!("{}{}", &letters[..1], if self.shift == 0 { 'l' } else { 'h' }),
+            (None, 64) => format!("r{}", self.gpr.0),
+            (None, 32) => format!("r{}d", self.gpr.0),
+            (None, 16) => format!("r{}w", self.gpr.0),
+            (None, _) => format!("r{}b", self.gpr.0),
+        };
+        if arch == Arch::X86 { name.to_uppercase() } else { name }
+    }
+}
+
 /// The register with this name, in any case.
 pub fn register(name: &str, arch: Arch) -> Option<Part> {
     let name = name.to_ascii_lowercase();
@@ -170,6 +188,8 @@ pub enum Op {
     Xadd,
     Cmpxchg,
     Two(Two),
+    /// Signed, into a register.
+    Multiply,
     One(One),
     Shift(Shift),
     Bit(Bit),
@@ -232,14 +252,14 @@ impl Op {
 }
 
 /// The instructions, for whoever used another one.
-pub const SUPPORTED: &str = "MOV MOVZX MOVSX LEA XCHG ADD SUB AND OR XOR CMP TEST INC DEC NEG NOT SHL SHR SAR BT BTS \
-                             BTR BTC XADD CMPXCHG JMP Jcc SETcc CMOVcc MFENCE LFENCE SFENCE NOP PAUSE RET";
+pub const SUPPORTED: &str = "MOV MOVZX MOVSX LEA XCHG ADD SUB IMUL AND OR XOR CMP TEST INC DEC NEG NOT SHL SHR SAR \
+                             BT BTS BTR BTC XADD CMPXCHG JMP Jcc SETcc CMOVcc MFENCE LFENCE SFENCE NOP PAUSE RET";
 
 /// All mnemonics that have a fixed spelling, for suggestions.
-pub const MNEMONICS: [&str; 41] = [
-    "mov", "movzx", "movsx", "lea", "xchg", "add", "sub", "and", "or", "xor", "cmp", "test", "inc", "dec",
-    "neg", "not", "shl", "shr", "sar", "bt", "bts", "btr", "btc", "xadd", "cmpxchg", "jmp", "je", "jne",
-    "jl", "jle", "jg", "jge", "jb", "ja", "mfence", "lfence", "sfence", "nop", "pause", "ret", "lock",
+pub const MNEMONICS: [&str; 42] = [
+    "mov", "movzx", "movsx", "lea", "xchg", "add", "sub", "imul", "and", "or", "xor", "cmp", "test", "inc",
+    "dec", "neg", "not", "shl", "shr", "sar", "bt", "bts", "btr", "btc", "xadd", "cmpxchg", "jmp", "je",
+    "jne", "jl", "jle", "jg", "jge", "jb", "ja", "mfence", "lfence", "sfence", "nop", "pause", "ret", "lock",
 ];
 
 /// What a mnemonic means, with the width that its last letter gives.
@@ -289,6 +309,7 @@ fn plain(word: &str) -> Option<Op> {
         "xor" => Op::Two(Two::Xor),
         "cmp" => Op::Two(Two::Cmp),
         "test" => Op::Two(Two::Test),
+        "imul" => Op::Multiply,
         "inc" => Op::One(One::Inc),
         "dec" => Op::One(One::Dec),
         "neg" => Op::One(One::Neg),
@@ -345,6 +366,13 @@ mod tests {
         for no in ["x", "r16", "r7", "el", "axl", "eal", "rip", "r", ""] {
             assert_eq!(part(no), None, "{no}");
         }
+        for gpr in (0..16).map(Gpr) {
+            for bits in [8, 16, 32, 64] {
+                let part = Part { gpr, bits, shift: 0 };
+                assert_eq!(register(&part.name(Arch::X86_64), Arch::X86_64), Some(part));
+            }
+        }
+        assert_eq!(Part { gpr: EAX, bits: 8, shift: 8 }.name(Arch::X86), "AH");
         assert_eq!(register("rax", Arch::X86), None);
         assert_eq!(register("r8d", Arch::X86), None);
         assert_eq!(register("EDI", Arch::X86).map(|p| p.gpr.name(Arch::X86)), Some("EDI".into()));

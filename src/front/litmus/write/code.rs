@@ -1,0 +1,260 @@
+//! Which instructions does a thread become? Location by location, in the order of the program.
+//!
+//! A branch is a comparison and a jump. Where no branch is open the thread goes round its own comparison for ever, which
+//! nobody can tell from one that stands still. What instructions do to memory is in `access`.
+
+use super::super::x86::{Arch, Gpr};
+use super::body::{Body, open_edges};
+use super::branch::{Open, exclusive, exhaustive};
+use super::layout::{Layout, Registers};
+use super::syntax::{self, Operand};
+use super::{FORMAT, Writer};
+use crate::front::Inexpressible;
+use crate::model::live::Live;
+use crate::model::{Edge, Expr, Instr, Loc, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A place to jump to: a location of the thread by its number, or one made up, with numbers behind those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Label(usize);
+
+enum Line {
+    Label(Label),
+    Plain(String),
+    Jump(&'static str, Label),
+}
+
+/// Writes one thread.
+pub struct Assembly<'a> {
+    pub writer: &'a Writer<'a>,
+    pub layout: &'a Layout,
+    pub registers: &'a Registers,
+    pub t: ThreadId,
+    pub live: &'a Live,
+    lines: Vec<Line>,
+    labels: usize,
+    /// Free registers that are in use at the moment.
+    busy: usize,
+    /// What is being written.
+    pub edge: Option<&'a Edge>,
+}
+
+impl<'a> Assembly<'a> {
+    pub fn new(
+        writer: &'a Writer<'a>,
+        layout: &'a Layout,
+        registers: &'a Registers,
+        t: ThreadId,
+        live: &'a Live,
+    ) -> Assembly<'a> {
+        let labels = writer.program.thread(t).graph().node_count();
+        Assembly { writer, layout, registers, t, live, lines: vec![], labels, busy: 0, edge: None }
+    }
+
+    /// The cells of the thread's column.
+    pub fn cells(mut self, body: &Body<'a>) -> Result<Vec<String>, Inexpressible> {
+        let end = body.thread.end();
+        let first = body.locations.first().copied().unwrap_or(end);
+        self.go(body.thread.initial(), first);
+        for (i, &loc) in body.locations.iter().enumerate() {
+            let next = body.locations.get(i + 1).copied().unwrap_or(end);
+            self.location(body, loc, next)?;
+        }
+        self.lines.push(Line::Label(at(end)));
+        Ok(text(self.lines, self.writer.arch))
+    }
+
+    fn location(&mut self, body: &Body<'a>, loc: Loc, next: Loc) -> Result<(), Inexpressible> {
+        self.lines.push(Line::Label(at(loc)));
+        let edges = open_edges(body.thread, loc);
+        self.edge = edges.first().copied();
+        self.busy = 0;
+        if let Some(block) = body.blocks.get(&loc) {
+            self.block(block)?;
+            self.go(block.to, next);
+            return Ok(());
+        }
+        match edges[..] {
+            [] => self.jump("jmp", at(loc)),
+            [edge] if !matches!(edge.instr, Instr::Assume(_)) => {
+                self.instr(&edge.instr)?;
+                self.go(edge.to, next);
+            }
+            _ => self.branch(&edges, loc, next)?,
+        }
+        Ok(())
+    }
+
+    fn branch(&mut self, edges: &[&'a Edge], loc: Loc, next: Loc) -> Result<(), Inexpressible> {
+        let condition = |e: &&'a Edge| match &e.instr {
+            Instr::Assume(c) => Some((Open::when(c), e.to)),
+            _ => None,
+        };
+        let choice = "a test has nothing that chooses between steps";
+        let branches: Option<Vec<(Open, Loc)>> = edges.iter().map(condition).collect();
+        let Some(mut branches) = branches else { return Err(self.refuse(choice)) };
+        for (i, (a, _)) in branches.iter().enumerate() {
+            if branches[..i].iter().any(|(b, _)| !exclusive(a, b)) {
+                return Err(self.refuse(&format!("{choice}, and more than one may be possible here")));
+            }
+        }
+        if exhaustive(&branches) {
+            // What is left when all others are closed needs no test.
+            let last = branches.iter().position(|(_, to)| *to == next).unwrap_or(branches.len() - 1);
+            let (_, to) = branches.remove(last);
+            self.tests(&branches)?;
+            self.go(to, next);
+        } else if let [(open, to)] = branches[..] {
+            self.jump_if(open.expr, !open.sense, at(loc))?;
+            self.go(to, next);
+        } else {
+            self.tests(&branches)?;
+            self.jump("jmp", at(loc));
+        }
+        Ok(())
+    }
+
+    fn tests(&mut self, branches: &[(Open<'a>, Loc)]) -> Result<(), Inexpressible> {
+        branches.iter().try_for_each(|(open, to)| self.jump_if(open.expr, open.sense, at(*to)))
+    }
+
+    fn go(&mut self, to: Loc, next: Loc) {
+        if to != next {
+            self.jump("jmp", at(to));
+        }
+    }
+
+    pub fn jump(&mut self, mnemonic: &'static str, to: Label) {
+        self.lines.push(Line::Jump(mnemonic, to));
+    }
+
+    pub fn fresh(&mut self) -> Label {
+        self.labels += 1;
+        Label(self.labels - 1)
+    }
+
+    pub fn label(&mut self, label: Label) {
+        self.lines.push(Line::Label(label));
+    }
+
+    fn instr(&mut self, instr: &Instr) -> Result<(), Inexpressible> {
+        match instr {
+            Instr::Load { dst, addr } => {
+                let (mem, bits) = self.access(addr)?;
+                self.load(self.registers.get(*dst), &mem, bits);
+            }
+            Instr::Store { addr, value } => {
+                let (mem, bits) = self.access(addr)?;
+                let value = self.operand(value)?;
+                self.op("mov", bits, &[Operand::Mem(mem), value]);
+            }
+            Instr::Fence => self.plain(syntax::bare(self.writer.arch, "mfence")),
+            Instr::Assign { dst, value } => self.into(self.registers.get(*dst), value)?,
+            Instr::Any { dst, lo, hi } if lo == hi => {
+                self.into(self.registers.get(*dst), &Expr::Const(*lo))?;
+            }
+            Instr::Rmw { dst, addr, op } => self.rmw(*dst, addr, op)?,
+            Instr::Nop => {}
+            Instr::Any { .. } => return Err(self.refuse("a test has nothing that chooses a value")),
+            Instr::Assert(_) => return Err(self.refuse("a test asks about final states alone")),
+            Instr::Lock | Instr::Unlock => {
+                let why = "a test has no blocks, only locked instructions; a block that loads a cell, stores to it \
+                           and does nothing else can be one";
+                return Err(self.refuse(why));
+            }
+            Instr::Assume(_) => unreachable!("branches are written together"),
+        }
+        Ok(())
+    }
+
+    pub fn bits(&self) -> u32 {
+        self.writer.arch.bits()
+    }
+
+    pub fn plain(&mut self, line: String) {
+        self.lines.push(Line::Plain(line));
+    }
+
+    pub fn op(&mut self, mnemonic: &str, bits: u32, operands: &[Operand]) {
+        let line = syntax::instruction(self.writer.arch, mnemonic, bits, operands);
+        self.plain(line);
+    }
+
+    pub fn mov(&mut self, to: Gpr, from: Gpr) {
+        if to != from {
+            self.op("mov", self.bits(), &[Operand::Reg(to), Operand::Reg(from)]);
+        }
+    }
+
+    /// A register that nobody uses.
+    pub fn scratch(&mut self) -> Result<Gpr, Inexpressible> {
+        let gpr = self.registers.free.get(self.busy).copied();
+        self.busy += 1;
+        gpr.ok_or_else(|| self.refuse("there are not enough registers"))
+    }
+
+    /// How many registers are taken; with `release` they are free again.
+    pub fn taken(&self) -> usize {
+        self.busy
+    }
+
+    pub fn release(&mut self, taken: usize) {
+        self.busy = taken;
+    }
+
+    pub fn refuse(&self, why: &str) -> Inexpressible {
+        let thread = self.writer.program.thread(self.t);
+        let (line, construct) = match self.edge {
+            Some(edge) if edge.text.is_empty() => {
+                (edge.line, thread.show_instr(self.writer.program, &edge.instr))
+            }
+            Some(edge) => (edge.line, edge.text.clone()),
+            None => (0, "nothing".to_string()),
+        };
+        Inexpressible {
+            format: FORMAT,
+            place: format!("thread `{}`, line {line}", thread.name()),
+            construct: format!("`{construct}`"),
+            why: why.to_string(),
+        }
+    }
+}
+
+fn at(loc: Loc) -> Label {
+    Label(loc.index())
+}
+
+/// The lines with their labels before them; labels that nobody jumps to are left out.
+fn text(lines: Vec<Line>, arch: Arch) -> Vec<String> {
+    let targets: BTreeSet<Label> = lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Jump(_, to) => Some(*to),
+            _ => None,
+        })
+        .collect();
+    let mut names: BTreeMap<Label, String> = BTreeMap::new();
+    for line in &lines {
+        if let Line::Label(label) = line
+            && targets.contains(label)
+        {
+            names.insert(*label, format!("L{}", names.len()));
+        }
+    }
+    let (mut cells, mut pending) = (Vec::new(), String::new());
+    for line in lines {
+        let instruction = match line {
+            Line::Label(label) => {
+                if let Some(name) = names.get(&label) {
+                    pending += &format!("{name}: ");
+                }
+                continue;
+            }
+            Line::Plain(text) => text,
+            Line::Jump(mnemonic, to) => format!("{} {}", syntax::bare(arch, mnemonic), names[&to]),
+        };
+        cells.push(std::mem::take(&mut pending) + &instruction);
+    }
+    cells.extend(Some(pending.trim_end().to_string()).filter(|label| !label.is_empty()));
+    cells
+}

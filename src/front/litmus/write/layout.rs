@@ -1,0 +1,255 @@
+//! Where do the program's variables, threads and registers go, and what are they called there?
+//!
+//! A variable keeps its name if a litmus test can have it. Variables that one computed address may all hit become one
+//! array, since only the elements of an array lie side by side for certain. A register called like one of the processor's
+//! is that one.
+
+use super::super::memory::Zone;
+use super::super::x86::{Arch, EAX, Gpr, register};
+use crate::model::interval::{Interval, Intervals};
+use crate::model::litmus::{Litmus, Width};
+use crate::model::{Addr, Edge, Program, Reg, Thread, Value, Variable};
+use std::collections::{BTreeSet, HashSet};
+
+/// Words that mean something else in a litmus test.
+const WORDS: [&str; 20] = [
+    "final",
+    "forall",
+    "exists",
+    "locations",
+    "filter",
+    "observed",
+    "cases",
+    "with",
+    "not",
+    "true",
+    "false",
+    "byte",
+    "word",
+    "dword",
+    "qword",
+    "ptr",
+    "offset",
+    "rip",
+    "eip",
+    "lock",
+];
+
+/// More variables than this do not give their names to the array that they become.
+const MAX_JOINED: usize = 4;
+
+/// A location of the test: a variable, or several that lie side by side.
+pub struct Group {
+    pub name: String,
+    pub width: Width,
+    /// Its first cell.
+    pub first: usize,
+    pub init: Vec<Value>,
+}
+
+pub struct Layout {
+    pub groups: Vec<Group>,
+    /// What cells are called where that cannot be guessed.
+    pub comments: Vec<String>,
+    of_cell: Vec<usize>,
+    /// Where the cells of each width lie, if addresses are kept.
+    zones: Vec<Zone>,
+}
+
+impl Layout {
+    /// Widths and addresses are those of the `kept` test, if there is one.
+    pub fn new(program: &Program, intervals: &Intervals, arch: Arch, kept: Option<&Litmus>) -> Layout {
+        let joined = match kept {
+            Some(_) => vec![false; program.variables().len()],
+            None => joined(program, intervals),
+        };
+        let register = Width { bits: arch.bits(), signed: true };
+        let mut layout = Layout { groups: vec![], comments: vec![], of_cell: vec![], zones: vec![] };
+        let mut names = HashSet::new();
+        let variables = program.variables();
+        let mut next = 0;
+        while next < variables.len() {
+            let more = joined[next + 1..].iter().take_while(|joined| **joined).count();
+            let members = &variables[next..=next + more];
+            let width = kept.map_or(register, |test| test.widths[next]);
+            layout.add(members, width, &mut names);
+            next += more + 1;
+        }
+        if kept.is_some() {
+            layout.zones = zones(&layout.groups);
+        }
+        layout
+    }
+
+    fn add(&mut self, members: &[Variable], width: Width, names: &mut HashSet<String>) {
+        let wanted = match members {
+            [one] => one.name.clone(),
+            _ if members.len() > MAX_JOINED => "memory".to_string(),
+            _ => members.iter().map(|v| &v.name[..]).collect::<Vec<_>>().join("_"),
+        };
+        let name = plain_name(&wanted, names);
+        let mut init = Vec::new();
+        for variable in members {
+            if variable.name != name {
+                let first = if variable.init.len() == 1 { "" } else { "[0]" };
+                self.comments.push(match members {
+                    [_] => format!("{name} is {}", variable.name),
+                    _ => format!("{name}[{}] is {}{first}", init.len(), variable.name),
+                });
+            }
+            init.extend(&variable.init);
+        }
+        self.of_cell.extend(std::iter::repeat_n(self.groups.len(), init.len()));
+        let first = self.of_cell.len() - init.len();
+        self.groups.push(Group { name, width, first, init });
+    }
+
+    /// The location of a cell, and which element of it the cell is.
+    pub fn place(&self, cell: usize) -> (&Group, usize) {
+        let group = &self.groups[self.of_cell[cell]];
+        (group, cell - group.first)
+    }
+
+    pub fn zones(&self) -> &[Zone] {
+        &self.zones
+    }
+
+    /// A cell as conditions name it.
+    pub fn show(&self, cell: Addr) -> String {
+        let (group, element) = self.place(cell.index());
+        if group.init.len() == 1 { group.name.clone() } else { format!("{}[{element}]", group.name) }
+    }
+}
+
+fn zones(groups: &[Group]) -> Vec<Zone> {
+    let zone = |bits: u32| {
+        let mut of_width = groups.iter().filter(|g| g.width.bits == bits);
+        let last = of_width.clone().next_back().map_or(0, |g| g.first + g.init.len());
+        Zone::new(bits, (of_width.next().map_or(0, |g| g.first), last))
+    };
+    [8, 16, 32, 64].map(zone).to_vec()
+}
+
+/// Per variable whether it must lie right behind the one before it.
+fn joined(program: &Program, intervals: &Intervals) -> Vec<bool> {
+    let of_cell: Vec<usize> = (program.variables().iter().enumerate())
+        .flat_map(|(i, variable)| std::iter::repeat_n(i, variable.init.len()))
+        .collect();
+    let mut joined = vec![false; program.variables().len()];
+    let Some(last) = of_cell.len().checked_sub(1) else { return joined };
+    let cell = |address: Value| usize::try_from(address).unwrap_or(0).min(last);
+    for t in program.thread_ids() {
+        for (_, edge) in program.thread(t).edges() {
+            if computed(edge) && intervals.is_reachable(t, edge.from) {
+                let Interval { lo, hi } = intervals.address(t, edge);
+                // What may lie outside memory must not be taken for something else.
+                let outside = lo < 0 || hi > last as Value;
+                let (lo, hi) = if outside { (0, last) } else { (cell(lo), cell(hi)) };
+                joined[of_cell[lo] + 1..=of_cell[hi]].fill(true);
+            }
+        }
+    }
+    joined
+}
+
+fn computed(edge: &Edge) -> bool {
+    edge.instr.address().is_some_and(|address| address.constant().is_none())
+}
+
+/// A name that a litmus test can have, and none of those before it.
+pub fn plain_name(wanted: &str, taken: &mut HashSet<String>) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    let mut base: String = wanted.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+    let lower = base.to_ascii_lowercase();
+    let is_thread = lower.strip_prefix('p').is_some_and(|n| n.parse::<u64>().is_ok());
+    let starts_well = base.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '.'));
+    if !starts_well || is_thread || WORDS.contains(&&lower[..]) || register(&lower, Arch::X86_64).is_some() {
+        base.insert_str(0, "v_");
+    }
+    let mut name = base.clone();
+    for k in 2.. {
+        if taken.insert(name.clone()) {
+            break;
+        }
+        name = format!("{base}_{k}");
+    }
+    name
+}
+
+/// The threads' numbers: their own, if they are called P0, P1 and so on.
+pub fn thread_numbers(program: &Program) -> Vec<u64> {
+    let own = |thread: &Thread| {
+        let number: u64 = thread.name().strip_prefix('P')?.parse().ok()?;
+        (thread.name() == format!("P{number}")).then_some(number)
+    };
+    let numbers: Option<Vec<u64>> = program.threads().iter().map(own).collect();
+    let distinct = |numbers: &Vec<u64>| numbers.iter().collect::<HashSet<_>>().len() == numbers.len();
+    numbers.filter(distinct).unwrap_or_else(|| (0..program.threads().len() as u64).collect())
+}
+
+/// Where a thread's registers are, and which ones are left.
+#[derive(Clone, Debug)]
+pub struct Registers {
+    of: Vec<Option<Gpr>>,
+    pub free: Vec<Gpr>,
+}
+
+impl Registers {
+    /// Places for the registers that are `used`; `None` if there are not enough. Whether the thread `accumulates`: then
+    /// it needs the accumulator for itself now and then.
+    pub fn new(thread: &Thread, used: &BTreeSet<Reg>, arch: Arch, accumulates: bool) -> Option<Registers> {
+        // The stack pointer comes last, and the accumulator before it if it has something else to do.
+        let count = if arch == Arch::X86 { 8 } else { 16 };
+        let late = |gpr: Gpr| (gpr == Gpr(7)) as u8 * 2 + (gpr == EAX && accumulates) as u8;
+        let mut free: Vec<Gpr> = (0..count).map(Gpr).collect();
+        free.sort_by_key(|gpr| late(*gpr));
+        let mut of = vec![None; thread.registers().len()];
+        for &reg in used {
+            let named = register(thread.register_name(reg), arch).filter(|part| part.bits >= 32);
+            if let Some(at) = named.and_then(|part| free.iter().position(|gpr| *gpr == part.gpr)) {
+                of[reg.index()] = Some(free.remove(at));
+            }
+        }
+        for &reg in used {
+            if of[reg.index()].is_none() {
+                of[reg.index()] = Some((!free.is_empty()).then(|| free.remove(0))?);
+            }
+        }
+        free.retain(|gpr| *gpr != EAX || !accumulates);
+        Some(Registers { of, free })
+    }
+
+    /// Where a register is that was said to be used.
+    pub fn get(&self, reg: Reg) -> Gpr {
+        self.of[reg.index()].expect("all registers that are used have been placed")
+    }
+
+    /// Is one of the program's registers there?
+    pub fn holds(&self, gpr: Gpr) -> bool {
+        self.of.contains(&Some(gpr))
+    }
+
+    /// What the registers are called in the program, where that is something else.
+    pub fn comments(&self, thread: &Thread, arch: Arch) -> Vec<String> {
+        let moved = |(i, gpr): (usize, &Option<Gpr>)| {
+            let (name, here) = (thread.register_name(Reg(i as u16)), gpr.as_ref()?.name(arch));
+            (name != here).then(|| format!("{here} is {name}"))
+        };
+        self.of.iter().enumerate().filter_map(moved).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_where_a_test_can_have_them() {
+        let mut taken = HashSet::new();
+        let mut name = |wanted: &str| plain_name(wanted, &mut taken);
+        assert_eq!(
+            ["x", "x", "a[1]", "cx", "P0", "0x", "exists", "é"].map(&mut name),
+            ["x", "x_2", "a_1_", "v_cx", "v_P0", "v_0x", "v_exists", "_"]
+        );
+    }
+}
