@@ -133,7 +133,8 @@ fn folders() -> Vec<PathBuf> {
 fn rows(folder: &Path) -> Vec<Row> {
     let path = folder.join("expected.ron");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    ron::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    let options = ron::Options::default().with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME);
+    options.from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 fn cases() -> Vec<Case> {

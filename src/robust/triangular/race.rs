@@ -46,7 +46,7 @@ pub fn check(program: &Program, race: &Race) -> Result<(), Broken> {
     let own = |from: usize, to: usize| events[from..to].iter().filter(move |e| e.thread() == t);
     let fine = |e: &Event, kind: Kind| e.kind == kind && e.trap.is_none();
     let lock = |e: &&Event| matches!(instr(program, e), Instr::Lock | Instr::Unlock);
-    let held = own(0, store).filter(lock).next_back().is_some_and(|e| *instr(program, e) == Instr::Lock);
+    let held = own(0, store).rfind(lock).is_some_and(|e| *instr(program, e) == Instr::Lock);
     require(fine(&events[store], Kind::Store) && !held, Broken::Store)?;
     require(fine(&events[load], Kind::Load), Broken::Load)?;
     require(!own(store, load).any(|e| matches!(e.kind, Kind::Fence | Kind::Locked)), Broken::Barrier)?;
