@@ -37,7 +37,7 @@ GIVEN = {
     ("loop/loop.tso", 100): 6,
 }
 REMARKS = {("lamport/lamport1.tso", 4): "620 MB", ("lamport/lamport1.tso", 5): "no answer, out of memory"}
-EXPECTED = re.compile(r'\(file: "([^"]+)"(?:, define: \{([^}]*)\})?, sc: (\w+), tso: \w+, robust: (\w+)\)')
+EXPECTED = re.compile(r'\(file: "([^"]+)"(?:, define: \{([^}]*)\})?, sc: (\w+), tso: \w+, robust: (\w+)')
 
 
 def main():

@@ -233,7 +233,7 @@ pub struct Race {
     /// The thread's last store before the load.
     pub store: usize,
     pub load: usize,
-    /// The other thread's write to what was loaded, the first since.
+    /// The other thread's write to what was loaded, the first since; or the beginning of a block that may write it.
     pub write: usize,
 }
 

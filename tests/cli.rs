@@ -298,6 +298,64 @@ fn a_robust_program_is_said_to_be_one() {
 }
 
 #[test]
+fn a_triangular_race_is_told_with_its_run() {
+    let expected = "\
+racy
+Thread p0 may delay `store [x], 1` (line 7) past `load r, [y]` (line 8),
+and thread p1 then overwrites what was loaded: `store [y], 1` (line 12).
+
+A race is a warning: the program may still be robust, which `overtake robust` without `--triangular` decides.
+
+The run under SC, with the three accesses marked:
+
+        p0            p1            line
+  *  1  store [x], 1                   7  x: 0 -> 1
+  *  2  load r, [y]                    8  r = 0, from memory
+  *  3                store [y], 1    12  y: 0 -> 1
+";
+    let ran = overtake(&["robust", "--triangular", SB]);
+    assert_eq!((ran.code, &ran.out[..], &ran.err[..]), (VIOLATED, expected, ""), "\n{}", ran.out);
+    let verbose = overtake(&["robust", "--triangular", "-v", "--threads", "1", SB]);
+    let attackers = "\nattackers     1 thread with a load behind a store, of what others may write\n";
+    assert!(verbose.out.starts_with(&format!("{expected}{attackers}states ")), "\n{}", verbose.out);
+}
+
+#[test]
+fn a_program_without_triangular_races_is_said_to_be_robust() {
+    let fenced = overtake(&["robust", "--triangular", "programs/litmus/sb-fences.tso"]);
+    let expected = "race-free\nThere is no triangular race, so SC and TSO have the same behaviours: the program's text \
+                    leaves no load behind a store that another thread could race with.\n";
+    assert_eq!((fenced.code, &fenced.out[..], &fenced.err[..]), (0, expected, ""));
+    let source =
+        b"shared x, y; thread p; store [x], 1; load r, [y]; end; thread q; assume 0; store [y], 1; end";
+    let searched = fed(&["robust", "--triangular", "-", "--from", "tso"], source);
+    let expected = "race-free\nThere is no triangular race, so SC and TSO have the same behaviours: no SC run has a store, \
+                    a load that could overtake it, and then another thread's write to what was loaded.\n";
+    assert_eq!((searched.code, &searched.out[..]), (0, expected));
+}
+
+#[test]
+fn triangular_races_as_json() {
+    let ran = overtake(&["robust", "--triangular", "--json", SB, MP]);
+    let objects = ran.objects();
+    assert_eq!((ran.code, objects.len()), (VIOLATED, 2));
+    let (sb, mp) = (&objects[0], &objects[1]);
+    assert_eq!((&sb["verdict"], &mp["verdict"]), (&"racy".into(), &"race-free".into()));
+    assert_eq!((&sb["triangular"], &sb["attackers"], mp.get("race")), (&true.into(), &1.into(), None));
+    let race = &sb["race"];
+    let line = |event: &str| race[event]["line"].as_u64();
+    assert_eq!((line("store"), line("load"), line("write")), (Some(7), Some(8), Some(12)));
+    let list = |field: &str| race[field].as_array().expect("a list").clone();
+    assert_eq!((list("path").len(), list("trace").len()), (2, 3));
+    let ran = overtake(&["robust", "--triangular", "--json", "--timeout", "0ms", SB]);
+    let object = &ran.objects()[0];
+    let told = (ran.code, &object["verdict"], &object["limit"]);
+    assert_eq!(told, (UNKNOWN, &"unknown".into(), &"time".into()));
+    let text = overtake(&["robust", "--triangular", "--timeout", "0ms", SB]);
+    assert!(text.out.ends_with("and no race was found.\n"), "{}", text.out);
+}
+
+#[test]
 fn robustness_may_stay_unknown() {
     for (option, value, name, says) in [
         ("--timeout", "0ms", "time", "The time limit of 0 s was reached; "),

@@ -37,6 +37,9 @@ struct Row {
     sc: Expected,
     tso: Expected,
     robust: bool,
+    /// Whether there is a triangular race, for some; one that is not robust has one.
+    #[serde(default)]
+    racy: Option<bool>,
 }
 
 struct Case {
@@ -130,7 +133,8 @@ fn folders() -> Vec<PathBuf> {
 fn rows(folder: &Path) -> Vec<Row> {
     let path = folder.join("expected.ron");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    ron::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    let options = ron::Options::default().with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME);
+    options.from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 fn cases() -> Vec<Case> {
@@ -404,6 +408,19 @@ fn robustness_is_as_expected_with_static_pruning_and_without() {
             if let RobustAnswer::NotRobust(witness) = &found.answer {
                 assert!(witness.path().len() > 1 && witness.cycle.len() > 1, "{}", case.name);
             }
+        }
+    });
+}
+
+#[test]
+fn triangular_races_are_where_they_are_expected() {
+    for_each_case(|case| {
+        let options = Options { workers: 1, ..Options::default() };
+        let limits = Limits { states: Some(MOST), ..Limits::default() };
+        let found = engine::triangular(&case.program, &options, &limits);
+        let found = found.unwrap_or_else(|e| panic!("{}: {e}", case.name));
+        if let Some(racy) = case.row.racy.or((!case.row.robust).then_some(true)) {
+            assert_eq!(found.verdict(), if racy { "racy" } else { "race-free" }, "{}", case.name);
         }
     });
 }

@@ -164,6 +164,12 @@ fn grows(program: &Program) -> bool {
     (0..program.cells()).any(|a| large(intervals.cell(a))) || program.thread_ids().any(in_register)
 }
 
+/// If the property holds under SC and the program is robust, does it hold under TSO? Not where it looks into `lock`
+/// blocks, while which other threads' stores are waiting.
+pub fn robustness_suffices(program: &Program, goal: &Goal) -> bool {
+    lazy::sees_all(program, goal)
+}
+
 /// The program with the delays of so many rounds of the lazy engine built in, fewer if there are no more.
 pub fn extended(
     program: &Program,

@@ -64,7 +64,7 @@ const PATIENCE: u64 = 2_000;
 
 /// Rounds of the lazy engine after which a choice is left undecided, unless the user says otherwise: one that loops can
 /// delay without end may take for ever.
-const ROUNDS: u64 = 40;
+const ROUNDS: u64 = 16;
 
 /// States that the check of one choice may store, and how many times as many as all SC states.
 const EFFORT: u64 = 200_000;
@@ -83,7 +83,7 @@ struct Search<'a> {
     /// Cores that stand for choices which could not be decided: something else is tried instead.
     detours: Cores,
     undecided: Vec<(u64, Limit)>,
-    /// What makes the program robust, once something was left undecided.
+    /// What makes the program robust, if the aim is less.
     robust: Option<Vec<usize>>,
     checks: u64,
     stats: Stats,
@@ -139,10 +139,13 @@ impl<'a> Search<'a> {
     }
 
     fn answer(&mut self) -> Result<RepairAnswer, Internal> {
-        if self.wanted.aim == Aim::Property
-            && let Some(answer) = self.under_sc()?
-        {
-            return Ok(answer);
+        if self.wanted.aim == Aim::Property {
+            if let Some(answer) = self.under_sc()? {
+                return Ok(answer);
+            }
+            if engine::robustness_suffices(&self.base, &Goal::of(&self.base)) {
+                self.robust = self.robust()?;
+            }
         }
         loop {
             let choice = self.next_choice();
@@ -156,32 +159,41 @@ impl<'a> Search<'a> {
                     let changed = Box::new(self.changed(&choice)?);
                     return Ok(RepairAnswer::Remains { run, changed });
                 }
-                Step::Undecided(limit) if is_local(&limit) && self.has_detour(&choice)? => {
-                    self.avoid(&choice, limit);
+                Step::Undecided(limit) => {
+                    if let Some(answer) = self.leave(&choice, limit)? {
+                        return Ok(answer);
+                    }
                 }
-                Step::Undecided(limit) => return Ok(RepairAnswer::Unknown(limit)),
             }
         }
     }
 
-    /// Whether something beside this undecided choice can be tried, and how far that has to go: no further than to what
-    /// makes the program robust, for that is enough for whatever holds under SC.
-    fn has_detour(&mut self, choice: &[usize]) -> Result<bool, Internal> {
-        if self.wanted.aim != Aim::Property {
-            return Ok(false);
+    /// What makes the program robust: enough for whatever holds under SC, quickly found, and so an upper bound.
+    fn robust(&mut self) -> Result<Option<Vec<usize>>, Internal> {
+        let wanted = Wanted { aim: Aim::Robustness, list: 1 };
+        let mut search =
+            Search::new(self.base.clone(), self.menu.clone(), &wanted, &self.options, self.limits);
+        let answer = search.answer()?;
+        self.checks += search.checks;
+        self.count(&search.stats);
+        Ok(match answer {
+            RepairAnswer::Enough(enough) => Some(self.menu.numbers(&enough.sets[0])),
+            _ => None,
+        })
+    }
+
+    /// The choice could not be decided. Where something is known to be enough, others are tried, unless the limit stands
+    /// for all of them.
+    fn leave(&mut self, choice: &[usize], limit: Limit) -> Result<Option<RepairAnswer>, Internal> {
+        let Some(robust) = self.robust.clone() else { return Ok(Some(RepairAnswer::Unknown(limit))) };
+        let local = is_local(&limit);
+        self.undecided.push((cost(choice, &self.menu.costs), limit));
+        let rest: Vec<usize> = (0..self.menu.changes.len()).filter(|e| !choice.contains(e)).collect();
+        if !local || rest.is_empty() {
+            return self.enough(robust).map(Some);
         }
-        if self.undecided.is_empty() {
-            let wanted = Wanted { aim: Aim::Robustness, list: 1 };
-            let mut search =
-                Search::new(self.base.clone(), self.menu.clone(), &wanted, &self.options, self.limits);
-            let answer = search.answer()?;
-            self.checks += search.checks;
-            self.count(&search.stats);
-            if let RepairAnswer::Enough(enough) = answer {
-                self.robust = Some(self.menu.numbers(&enough.sets[0]));
-            }
-        }
-        Ok(self.robust.is_some() && choice.len() < self.menu.changes.len())
+        self.detours.add(rest);
+        Ok(None)
     }
 
     /// What makes the program robust, if the choice is no cheaper or enough has been left undecided.
@@ -304,13 +316,6 @@ impl<'a> Search<'a> {
             core.extend(self.menu.against(&self.base, thread, &path));
         }
         core.into_iter().collect()
-    }
-
-    /// From now on something beside this undecided choice is tried.
-    fn avoid(&mut self, choice: &[usize], limit: Limit) {
-        let rest: Vec<usize> = (0..self.menu.changes.len()).filter(|e| !choice.contains(e)).collect();
-        self.undecided.push((cost(choice, &self.menu.costs), limit));
-        self.detours.add(rest);
     }
 
     /// The choice is enough: with it, all others of the same cost, if they were asked for.

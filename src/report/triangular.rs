@@ -3,7 +3,7 @@
 
 use super::robust::{in_words, spent};
 use super::table::Tone;
-use super::{capitalised, first_line, limit_reached, shortened, text};
+use super::{capitalised, count_of, first_line, limit_reached, shortened, text};
 use crate::model::Program;
 use crate::verdict::{Model, Race, RaceAnswer, RaceFreedom};
 use std::fmt::Write;
@@ -54,7 +54,11 @@ pub fn story(program: &Program, race: &Race, style: text::Style) -> String {
     let name = |k: usize| program.thread(race.events[k].thread()).name();
     let (store, load, write) = (race.store, race.load, race.write);
     let mut text = format!("Thread {} may delay {} past {},\n", name(store), event(store), event(load));
-    let _ = writeln!(text, "and thread {} then overwrites what was loaded: {}.", name(write), event(write));
+    let then = match race.events[write].address {
+        Some(_) => "overwrites what was loaded",
+        None => "begins a block that may overwrite what was loaded",
+    };
+    let _ = writeln!(text, "and thread {} then {then}: {}.", name(write), event(write));
     let path = race.path();
     let between = shortened(path[1..path.len() - 1].iter().map(|&k| event(k)));
     if !between.is_empty() {
@@ -67,6 +71,7 @@ pub fn story(program: &Program, race: &Race, style: text::Style) -> String {
 
 /// What the search cost.
 pub fn costs(races: &RaceFreedom, peak_kb: Option<u64>) -> String {
-    let attackers = "threads with a load behind a store that others may write";
-    format!("\nattackers     {} {attackers}\n{}", races.attackers, spent(&races.stats, peak_kb))
+    let attackers = count_of(races.attackers as u64, "thread");
+    let which = "with a load behind a store, of what others may write";
+    format!("\nattackers     {attackers} {which}\n{}", spent(&races.stats, peak_kb))
 }

@@ -3,7 +3,7 @@
 //! Program in, program out: the other threads stay as they are, and so does what they can do. The *attacker* gets copies
 //! of its locations, one for each thing it may have to remember ([`Mode`]), with the address of its last store in a
 //! register. Where its last store may still wait in a buffer, every load that others may overwrite has a second way: to
-//! a location where the attacker stops for good, with the address and the value in registers. A race is a state in which it
+//! a location where the attacker stops for good, with the address in a register. A race is a state in which it
 //! has stopped there and another thread stands before a write to that address. So a goal says it all, and whoever
 //! explores the program needs to know nothing of races.
 //!
@@ -12,12 +12,13 @@
 //! unless a block holds it up; but then it could have done it before that block.
 //! Invariant: every edge keeps its origin, so that a run of the one program is a run of the other.
 
+use super::race::{Pair, in_block};
 use crate::model::access::{self, Access};
 use crate::model::interval::Intervals;
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{
     Atom, BinOp, Edge, EdgeId, Expr, Instr, Invalid, Loc, Location, Origin, Pred, Program, Reg, RegExpr,
-    RmwOp, Thread, ThreadId,
+    Thread, ThreadId, Value,
 };
 use crate::verdict::{Act, Action, Clause, Goal, When};
 use std::collections::HashMap;
@@ -111,8 +112,9 @@ fn mark_origins(parts: &mut ProgramParts, attacker: ThreadId) {
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     stop: Loc,
-    /// The address of the load, and the value that it got.
+    /// The address of the load.
     address: Reg,
+    /// What it got, for nobody to look at.
     value: Reg,
 }
 
@@ -249,19 +251,19 @@ fn leads_on(thread: &Thread, loads: &[bool]) -> Vec<bool> {
     leads
 }
 
-/// The attacker has stopped, and another thread stands before a write to what it loaded. A `cas` writes only if it
-/// finds its old value, which is what the attacker has read: whoever had written in between would have raced before.
+/// The attacker has stopped, and another thread stands before a write to what it loaded, or before a block that counts as
+/// one.
 fn goal(text: &Text<'_>, t: ThreadId, watch: &Watch, loaded: Access) -> Goal {
     let mut places: Vec<(ThreadId, Pred, Vec<Loc>)> = Vec::new();
     for u in text.program.thread_ids().filter(|&u| u != t) {
         for (_, edge) in text.program.thread(u).edges() {
             let writes = Access { reads: 0, ..text.access(u, edge) };
-            let Some(pred) = written(t, watch, u, &edge.instr).filter(|_| writes.conflicts(loaded)) else {
-                continue;
-            };
-            match places.iter_mut().find(|(v, p, _)| *v == u && *p == pred) {
-                Some((_, _, locs)) => locs.push(edge.from),
-                None => places.push((u, pred, vec![edge.from])),
+            let write = written(t, watch, u, &edge.instr).filter(|_| writes.conflicts(loaded));
+            for pred in write.into_iter().chain(blocks(text, t, watch, u, edge)) {
+                match places.iter_mut().find(|(v, p, _)| *v == u && *p == pred) {
+                    Some((_, _, locs)) => locs.push(edge.from),
+                    None => places.push((u, pred, vec![edge.from])),
+                }
             }
         }
     }
@@ -276,19 +278,28 @@ fn goal(text: &Text<'_>, t: ThreadId, watch: &Watch, loaded: Access) -> Goal {
 /// When the instruction of thread `u` writes what the attacker has loaded; `None` if it writes nothing.
 fn written(t: ThreadId, watch: &Watch, u: ThreadId, instr: &Instr) -> Option<Pred> {
     let own = |e: &RegExpr| lifted(e, u);
-    let is = |e: &RegExpr, r: Reg| Expr::binary(BinOp::Eq, own(e), Expr::Atom(Atom::Reg(t, r)));
     let addr = instr.address().filter(|_| instr.writes_memory())?;
+    let hits = Expr::binary(BinOp::Eq, own(addr), Expr::Atom(Atom::Reg(t, watch.address)));
     let fine = instr.exprs().into_iter().filter(|e| e.may_divide_by_zero()).map(|e| own(&e.defined()));
-    let hits = is(addr, watch.address);
-    let hits = match instr {
-        Instr::Rmw { op: RmwOp::Cas { old, .. }, .. } => and(hits, is(old, watch.value)),
-        _ => hits,
-    };
     // What divides by zero goes wrong and writes nothing; and no predicate may do so itself.
     Some(match fine.reduce(and) {
         Some(fine) => and(fine, hits),
         None => hits,
     })
+}
+
+/// When a block that begins here counts as a write to what the attacker has loaded.
+fn blocks(text: &Text<'_>, t: ThreadId, watch: &Watch, u: ThreadId, edge: &Edge) -> Vec<Pred> {
+    if edge.instr != Instr::Lock {
+        return vec![];
+    }
+    let address = || Expr::Atom(Atom::Reg(t, watch.address));
+    let raced = |op, cell: Value| Expr::binary(op, address(), Expr::Const(cell));
+    let pred = |Pair { written, read }: Pair| {
+        let hits = and(raced(BinOp::Ge, written.lo), raced(BinOp::Le, written.hi));
+        if read.lo == read.hi { and(hits, raced(BinOp::Ne, read.lo)) } else { hits }
+    };
+    in_block(text.program, &text.intervals, t, u, edge).into_iter().map(pred).collect()
 }
 
 fn and(a: Pred, b: Pred) -> Pred {

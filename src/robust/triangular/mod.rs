@@ -2,14 +2,16 @@
 //!
 //! A *triangular race* is an SC run in which a thread stores, then loads another cell while its store could still be in
 //! its buffer, and then another thread writes that cell: the load could have overtaken the store, and somebody could
-//! tell. Without one, TSO adds nothing; with one it may or may not.
+//! tell. (`race` says what else counts as a write.) Without one, TSO adds nothing; with one it may or may not.
 //! `history` turns the question into one of SC reachability, once for each thread; the search is `reach`'s; `race`
 //! judges what was found from the run alone, and what does not pass is a bug of ours and never an answer.
 
 mod history;
 pub mod race;
+#[cfg(test)]
+mod tests;
 
-use crate::model::{Instr, Program, ThreadId};
+use crate::model::{Instr, Program, ThreadId, Value};
 use crate::reach::{Memory, Order, ProgramMachine, Reductions, Search, explore};
 use crate::sem::replay::{Mismatch, follow, replay};
 use crate::sem::sc;
@@ -94,37 +96,40 @@ impl Reply {
 /// what it loaded, or can do so now.
 fn race(program: &Program, t: ThreadId, run: Vec<Action>) -> Result<Race, Refuted> {
     let bug = |m: Mismatch| Refuted(format!("does not replay: {m}"));
-    let runs = [without_open_block(program, &run), Some(run)];
+    let runs = [Some(run.clone()), without_open_block(program, &run)];
     for run in runs.into_iter().flatten() {
         let mut events = follow(program, Model::Sc, run.iter().copied()).map_err(bug)?;
         let load = events.iter().rposition(|e| e.thread() == t);
         let load = load.ok_or_else(|| Refuted("has no attacker".into()))?;
-        if let Some(step) = next_write(program, &events, load).map_err(bug)? {
+        if let Some(write) = race::first_write(program, &events, load) {
+            events.truncate(write + 1);
+        } else if let Some(step) = next_write(program, &events, load).map_err(bug)? {
             events =
                 follow(program, Model::Sc, events.iter().map(|e| e.action).chain([step])).map_err(bug)?;
+        } else {
+            continue;
         }
-        let Some(write) = race::first_write(program, &events, load).map_err(bug)? else { continue };
-        events.truncate(write + 1);
         let is_store = |e: &Event| e.thread() == t && e.kind == Kind::Store;
         let store = events[..load].iter().rposition(is_store);
         let store = store.ok_or_else(|| Refuted("has no store".into()))?;
-        let race = Race { events, store, load, write };
+        let race = Race { write: events.len() - 1, events, store, load };
         race::check(program, &race).map_err(|broken| Refuted(broken.to_string()))?;
         return Ok(race);
     }
     Err(Refuted("has no write".into()))
 }
 
-/// The decision of another thread that writes what the load has read, in the state after the events.
+/// The decision of another thread that writes what the load has read, in the state after the events; or that begins a
+/// block which counts as a write.
 fn next_write(program: &Program, events: &[Event], load: usize) -> Result<Option<Action>, Mismatch> {
     let state = replay(program, Model::Sc, events)?;
-    let racing = |event: &Event| {
-        event.thread() != events[load].thread()
-            && race::writes(program, &state, event)
-            && event.address == events[load].address
-    };
-    let mut steps = sc::steps(program, &state).into_iter().map(|step| step.event);
-    Ok(steps.find(racing).map(|event| event.action))
+    let (t, cell) = (events[load].thread(), events[load].address);
+    let steps = sc::steps(program, &state).into_iter().map(|step| step.event);
+    let others: Vec<Event> = steps.filter(|e| e.thread() != t).collect();
+    let writes = |e: &&Event| e.address == cell && race::writes(program, e);
+    let begins = |e: &&Event| cell.is_some_and(|cell| race::begins_block(program, t, e, cell.0 as Value));
+    let found = others.iter().find(writes).or_else(|| others.iter().find(begins));
+    Ok(found.map(|event| event.action))
 }
 
 /// The run without the block that a thread is still in, if there is one. Nobody else has touched memory since it
