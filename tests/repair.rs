@@ -7,10 +7,10 @@ mod common;
 
 use common::{SMALL, Shape, Taste, cases, program};
 use overtake::engine::{self, Options};
-use overtake::model::{Instr, Program};
+use overtake::model::{Instr, Loc, Program, ThreadId};
 use overtake::repair::{Allowed, Wanted, apply, prune, repair};
 use overtake::verdict::repair::{Aim, Change, Cheapest, RepairAnswer};
-use overtake::verdict::{Answer, Goal, Limits, Model, RobustAnswer};
+use overtake::verdict::{Answer, Goal, Limits, Model, RaceAnswer, RobustAnswer};
 use proptest::prelude::*;
 
 /// Most places and stores of programs whose subsets are all tried.
@@ -36,6 +36,13 @@ fn holds(program: &Program, aim: Aim) -> Option<bool> {
                 Answer::Safe(_) => Some(true),
                 Answer::Violated(_) => Some(false),
                 Answer::Unknown(_) => None,
+            }
+        }
+        Aim::Triangular => {
+            match engine::triangular(program, &options(), &limits()).expect("no internal error").answer {
+                RaceAnswer::RaceFree => Some(true),
+                RaceAnswer::Racy(_) => Some(false),
+                RaceAnswer::Unknown(_) => None,
             }
         }
     }
@@ -72,9 +79,13 @@ fn all_changes(program: &Program, allowed: &Allowed) -> Vec<(Change, u64)> {
     all
 }
 
-/// The least cost and all sets of that cost, by trying all subsets in the order of their cost. `None` if some program
-/// is undecided before that.
-fn by_force(program: &Program, aim: Aim, changes: &[(Change, u64)]) -> Option<(u64, Vec<Vec<Change>>)> {
+/// The least cost and all sets of that cost, if any, by trying all subsets in the order of their cost. `None` if some
+/// program is undecided before that.
+fn by_force(
+    program: &Program,
+    aim: Aim,
+    changes: &[(Change, u64)],
+) -> Option<Option<(u64, Vec<Vec<Change>>)>> {
     let subset = |bits: u32| (0..changes.len()).filter(move |i| bits >> i & 1 == 1);
     let cost = |bits: u32| subset(bits).map(|i| changes[i].1).sum::<u64>();
     let mut subsets: Vec<(u64, u32)> = (0..1 << changes.len()).map(|bits| (cost(bits), bits)).collect();
@@ -90,13 +101,24 @@ fn by_force(program: &Program, aim: Aim, changes: &[(Change, u64)]) -> Option<(u
             found.get_or_insert((cost, vec![])).1.push(set);
         }
     }
-    found
+    Some(found)
 }
 
 /// The search agrees with brute force on the least cost and on all sets of that cost, and what it gives is needed.
 /// Whether there was anything to compare.
 fn agrees(program: &Program, aim: Aim, allowed: &Allowed) -> Result<bool, TestCaseError> {
-    let changes = all_changes(program, allowed);
+    agrees_on(program, aim, allowed, |_, _| true)
+}
+
+/// The same, with those changes alone that can matter.
+fn agrees_on(
+    program: &Program,
+    aim: Aim,
+    allowed: &Allowed,
+    matters: impl Fn(&Program, &Change) -> bool,
+) -> Result<bool, TestCaseError> {
+    let mut changes = all_changes(program, allowed);
+    changes.retain(|(change, _)| matters(program, change));
     if changes.len() > MOST {
         return Ok(false);
     }
@@ -108,7 +130,7 @@ fn agrees(program: &Program, aim: Aim, allowed: &Allowed) -> Result<bool, TestCa
     }
     let forced = by_force(program, aim, &changes);
     match (found.answer, forced) {
-        (RepairAnswer::Enough(enough), Some((least, sets))) if enough.cheapest == Cheapest::Proved => {
+        (RepairAnswer::Enough(enough), Some(Some((least, sets)))) if enough.cheapest == Cheapest::Proved => {
             prop_assert_eq!(enough.cost, least, "found {:?}, brute force {:?}", enough.sets, sets);
             prop_assert!(!enough.more);
             let sorted = |sets: Vec<Vec<Change>>| {
@@ -128,8 +150,10 @@ fn agrees(program: &Program, aim: Aim, allowed: &Allowed) -> Result<bool, TestCa
             }
             Ok(true)
         }
+        (RepairAnswer::Remains { .. }, Some(None)) => Ok(true),
         // A program was undecided on the way.
-        (_, None) | (RepairAnswer::Enough(_) | RepairAnswer::Unknown(_), _) => Ok(false),
+        (_, None) | (RepairAnswer::Unknown(_), _) => Ok(false),
+        (RepairAnswer::Enough(enough), Some(Some(_))) if enough.cheapest != Cheapest::Proved => Ok(false),
         (answer, forced) => {
             prop_assert!(false, "found {answer:?}, brute force {forced:?}");
             Ok(false)
@@ -169,7 +193,7 @@ fn pruned(program: &Program) -> Result<(), TestCaseError> {
                 prop_assert_eq!(holds(&with(&less), Aim::Robustness), Some(false));
             }
         }
-        RepairAnswer::Remains(_) => prop_assert_eq!(as_it_is, Some(false)),
+        RepairAnswer::Remains { .. } => prop_assert_eq!(as_it_is, Some(false)),
         other => prop_assert!(as_it_is.is_none(), "{other:?}"),
     }
     Ok(())
@@ -208,7 +232,166 @@ proptest! {
     }
 
     #[test]
+    fn fewest_fences_against_triangular_races(p in program(TINY)) {
+        agrees(&p.0, Aim::Triangular, &fences())?;
+    }
+
+    #[test]
     fn superfluous_fences_are_found(p in program(SMALL)) {
         pruned(&p.0)?;
+    }
+}
+
+fn read(source: &str) -> Program {
+    overtake::front::tso::read(source, &[]).expect("the test's source is readable").program
+}
+
+#[track_caller]
+fn answer(source: &str, aim: Aim, allowed: &Allowed) -> RepairAnswer {
+    let wanted = Wanted { aim, list: 1 };
+    repair(&read(source), &wanted, allowed, &options(), &Limits::default()).expect("no internal error").answer
+}
+
+const SB: &str = "shared x, y; thread p; store [x], 1; M: load r, [y]; end; \
+                  thread q; store [y], 1; load r, [x]; end; exists p.r == 0 && q.r == 0";
+
+#[test]
+fn store_buffering_needs_a_fence_in_each_thread() {
+    for aim in [Aim::Robustness, Aim::Property, Aim::Triangular] {
+        match answer(SB, aim, &fences()) {
+            RepairAnswer::Enough(enough) => assert_eq!((enough.cost, enough.cheapest), (2, Cheapest::Proved)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_cheaper_is_taken() {
+    let allowed = Allowed { fence: Some(3), atomic: Some(2), ..Allowed::default() };
+    match answer(SB, Aim::Robustness, &allowed) {
+        RepairAnswer::Enough(enough) => {
+            assert_eq!(enough.cost, 4);
+            assert!(enough.sets[0].iter().all(|c| matches!(c, Change::Atomic { .. })), "{:?}", enough.sets);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_run_remains_where_nothing_is_allowed() {
+    let program = read(SB);
+    let p = program.thread_ids().next().expect("there are threads");
+    let own = program.thread(p);
+    let m = own.locations().find(|&l| own.location(l).labels == ["M"]).expect("the label");
+    for allowed in [
+        Allowed { only: vec![p], ..fences() },
+        Allowed { forbidden: vec![(p, m)], ..fences() },
+        Allowed::default(),
+    ] {
+        let answer = answer(SB, Aim::Robustness, &allowed);
+        assert!(matches!(answer, RepairAnswer::Remains { .. }), "{allowed:?}: {answer:?}");
+    }
+}
+
+#[test]
+fn no_fence_helps_against_what_sc_does() {
+    let source = "shared x; thread p; load r, [x]; store [x], r + 1; end; \
+                  thread q; load r, [x]; store [x], r + 1; end; exists [x] == 1";
+    assert!(matches!(answer(source, Aim::Property, &fences()), RepairAnswer::FailsUnderSc(_)));
+}
+
+/// A run inside a block can be against the property though the program is robust: the others' stores are frozen.
+#[test]
+fn frozen_stores_can_be_fenced_too() {
+    let source = "shared x; thread p; store [x], 1; nop; L: nop; end; \
+                  thread q; lock; load r, [x]; M: nop; unlock; end; forbid p@L && q@M && q.r == 0";
+    assert_eq!(holds(&read(source), Aim::Robustness), Some(true));
+    assert_eq!(holds(&read(source), Aim::Property), Some(false));
+    assert!(agrees(&read(source), Aim::Property, &fences()).expect("brute force agrees"));
+}
+
+/// All bundled programs, with their places: what is small enough is compared with brute force.
+#[test]
+fn bundled_programs_get_the_fewest_fences() {
+    let mut compared = 0;
+    for entry in walk(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")) {
+        let source = std::fs::read_to_string(&entry).expect("bundled programs can be read");
+        let program = overtake::front::tso::read(&source, &[]).expect("bundled programs are right").program;
+        for aim in [Aim::Robustness, Aim::Property] {
+            let has_property = !program.properties().is_empty() || program.has_asserts();
+            if aim == Aim::Robustness || has_property {
+                let agreed = agrees_on_places(&program, aim);
+                let agreed = agreed.unwrap_or_else(|e| panic!("{}: {e}", entry.display()));
+                compared += agreed as usize;
+            }
+        }
+    }
+    assert!(compared > 40, "only {compared} programs were compared");
+}
+
+/// Like [`agrees`], with the places alone at which a store can be waiting.
+fn agrees_on_places(program: &Program, aim: Aim) -> Result<bool, TestCaseError> {
+    agrees_on(program, aim, &fences(), |program, change| match change {
+        Change::Fence { thread, at } => may_wait(program, *thread, *at),
+        _ => true,
+    })
+}
+
+/// Can a store of the thread be in its buffer at the location, by the text?
+fn may_wait(program: &Program, t: ThreadId, at: Loc) -> bool {
+    let thread = program.thread(t);
+    let waits = |i: &Instr| matches!(i, Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock);
+    let mut reached: Vec<Loc> =
+        thread.edges().filter(|(_, e)| matches!(e.instr, Instr::Store { .. })).map(|(_, e)| e.to).collect();
+    let mut next = 0;
+    while next < reached.len() {
+        for (_, edge) in thread.edges_from(reached[next]) {
+            if !waits(&edge.instr) && !reached.contains(&edge.to) {
+                reached.push(edge.to);
+            }
+        }
+        next += 1;
+    }
+    reached.contains(&at)
+}
+
+fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut all = Vec::new();
+    for entry in dir.read_dir().expect("it can be listed") {
+        let path = entry.expect("it can be listed").path();
+        if path.is_dir() {
+            all.extend(walk(&path));
+        } else if path.extension().is_some_and(|e| e == "tso") {
+            all.push(path);
+        }
+    }
+    all.sort();
+    all
+}
+
+/// The numbers of fences that another tool gave for its own programs.
+#[test]
+fn recorded_numbers_of_fences_agree() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpora/trencher");
+    let Ok(rows) = std::fs::read_to_string(corpus.join("expected.jsonl")) else {
+        eprintln!("skipped: there is no corpus at {}", corpus.display());
+        return;
+    };
+    for row in rows.lines() {
+        let row: serde_json::Value = serde_json::from_str(row).expect("a row is JSON");
+        if row["field"] != "fences" {
+            continue;
+        }
+        let file = row["file"].as_str().expect("a row names its file");
+        let source = std::fs::read_to_string(corpus.join(file)).expect("the file is there");
+        let program = overtake::front::trencher::read(&source).expect("it is a program").program;
+        let wanted = Wanted { aim: Aim::Robustness, list: 1 };
+        let found = repair(&program, &wanted, &fences(), &options(), &Limits::default());
+        match found.expect("no internal error").answer {
+            RepairAnswer::Enough(enough) => {
+                assert_eq!(Some(enough.sets[0].len() as u64), row["expect"].as_u64(), "{file}");
+            }
+            other => panic!("{file}: {other:?}"),
+        }
     }
 }
