@@ -17,7 +17,7 @@ use proptest::prelude::*;
 const MOST: usize = 12;
 
 fn options() -> Options {
-    Options { workers: 1, iterations: Some(40), ..Options::default() }
+    Options { workers: 1, iterations: Some(12), ..Options::default() }
 }
 
 /// Does the program meet the aim? `None` if that cannot be told.
@@ -50,7 +50,7 @@ fn holds(program: &Program, aim: Aim) -> Option<bool> {
 
 /// Values may grow without end.
 fn limits() -> Limits {
-    Limits { states: Some(100_000), ..Limits::default() }
+    Limits { states: Some(20_000), ..Limits::default() }
 }
 
 fn fails_under_sc(program: &Program) -> Option<bool> {

@@ -64,11 +64,11 @@ const PATIENCE: u64 = 2_000;
 
 /// Rounds of the lazy engine after which a choice is left undecided, unless the user says otherwise: one that loops can
 /// delay without end may take for ever.
-const ROUNDS: u64 = 16;
+const ROUNDS: u64 = 40;
 
 /// States that the check of one choice may store, and how many times as many as all SC states.
 const EFFORT: u64 = 200_000;
-const TIMES_SC: u64 = 20;
+const TIMES_SC: u64 = 5;
 
 /// Choices that may be left undecided before what makes the program robust is taken.
 const MOST_UNDECIDED: usize = 8;
