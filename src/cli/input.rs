@@ -35,12 +35,17 @@ pub struct Test {
 
 /// The program, with its warnings shown. `None` after its errors have been shown.
 pub fn read(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<Program> {
+    read_source(path, args, terminal).map(|(_, program)| program)
+}
+
+/// The program and its text.
+pub fn read_source(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<(String, Program)> {
     let name = path.display().to_string();
     match load(path, args) {
         Ok((source, input)) => match input {
             Ok(input) => {
                 terminal.complain(&diagnose::render(&name, &source, &input.warnings, terminal.color_errors));
-                Some(input.program)
+                Some((source, input.program))
             }
             Err(wrong) => {
                 terminal.complain(&diagnose::render(&name, &source, &wrong, terminal.color_errors));

@@ -9,7 +9,7 @@ pub mod json;
 pub mod listing;
 pub mod outcomes;
 pub mod robust;
-mod table;
+pub mod table;
 pub mod text;
 
 use crate::model::Value;
