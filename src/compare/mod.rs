@@ -296,19 +296,22 @@ const NO_MEMORY: &[&str] = &[
     "outofmemory",
     "bad_alloc",
     "memory allocation of",
-    "cannot allocate memory",
+    "cannot allocate",
+    "memoryerror",
+    "out of space",
     "could not reserve enough space",
     "reached -dmemlim bound",
     "memory exhausted",
 ];
 
-/// A process that failed, and says that it was for want of memory or was close to its limit.
+/// A process that failed, and says that it was for want of memory or was past the half of it: tables that grow by doubling
+/// fail there, and not every tool looks whether it got what it asked for.
 fn lacks_memory(finished: &Finished, memory: u64) -> bool {
     let said = |text: &str| {
         let text = text.to_lowercase();
         NO_MEMORY.iter().any(|phrase| text.contains(phrase))
     };
-    let close = finished.peak_kb.is_some_and(|kb| kb << 10 >= memory / 10 * 9);
+    let close = finished.peak_kb.is_some_and(|kb| kb << 10 >= memory / 2);
     match finished.end {
         End::Exit(0) => said(&finished.err) || spin::is_out_of_memory(&finished.out),
         End::Exit(_) => said(&finished.err) || said(&finished.out),

@@ -41,7 +41,7 @@ fn with_first_run(asked: &Asked) -> Vec<Command> {
 /// A stack twice as deep and a table twice as large as the first run has shown to be needed.
 fn fitted(prepared: &[Finished]) -> Command {
     let out = prepared.last().map_or("", |first| &first.out);
-    let (depth, states) = (number_before_or_after(out, "depth reached "), stored(out));
+    let (depth, states) = (number_after(out, "depth reached "), stored(out));
     match (depth, states) {
         (Some(depth), Some(states)) => {
             let bits = u64::BITS - states.max(1).leading_zeros() + 1;
@@ -52,14 +52,15 @@ fn fitted(prepared: &[Finished]) -> Command {
     }
 }
 
-fn number_before_or_after(out: &str, words: &str) -> Option<u64> {
+fn number_after(out: &str, words: &str) -> Option<u64> {
     let rest = out.split(words).nth(1)?;
     rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
 }
 
-/// The number in front of `states, stored`.
+/// The number in front of `states, stored`; large ones are written with an exponent.
 fn stored(out: &str) -> Option<u64> {
-    out.split(" states, stored").next()?.rsplit(char::is_whitespace).next()?.parse().ok()
+    let (before, _) = out.split_once(" states, stored")?;
+    before.rsplit(char::is_whitespace).next()?.parse::<f64>().ok().map(|states| states as u64)
 }
 
 /// The verifier ends with exit code 0 even then.
@@ -69,7 +70,7 @@ pub fn is_out_of_memory(out: &str) -> bool {
 
 fn read(finished: &Finished, _: &Asked) -> Reading {
     let out = &finished.out;
-    let errors = number_before_or_after(out, "errors: ");
+    let errors = number_after(out, "errors: ");
     let said = match errors {
         Some(1..) if out.contains("assertion violated") => Said::Answer(Verdict::Violated),
         Some(0) if out.contains("max search depth too small") => {
@@ -115,6 +116,7 @@ State-vector 28 byte, depth reached 15, errors: 1
     fn errors_are_counted() {
         let said = |out: &str| read(&printed(out), &asked(Question::Sc, "program"));
         assert_eq!(said(SAFE), Reading { said: Said::Answer(Verdict::Safe), states: Some(1006) });
+        assert_eq!(said(&SAFE.replace("1006", "1.25e+08")).states, Some(125_000_000));
         assert_eq!(said(VIOLATED), Reading { said: Said::Answer(Verdict::Violated), states: Some(20) });
         let cut = SAFE.replace("(Spin", "error: max search depth too small\n(Spin");
         assert!(matches!(said(&cut).said, Said::Unknown(_)));

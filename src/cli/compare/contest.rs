@@ -1,18 +1,16 @@
 //! Everybody takes turns: for each program and each question all contestants prepare once, then run again and again, in
 //! changing order. Who ran out at one size is not tried at a larger one, and who ran out or failed is not repeated.
-//! Where answers differ, the opinions that can settle it are asked, under the same limits.
+//! What happens where answers differ is in `dispute`.
 
 use super::files::Folder;
-use super::peers::Contestant;
+use super::peers::{self, Contestant};
 use super::process::{self, Limits, Trouble};
 use super::subjects::Subject;
 use super::{machine, show};
 use crate::cli::terminal::Terminal;
-use crate::compare::judge::{self, Opinion};
+use crate::compare::judge;
 use crate::compare::record::{Circumstances, Comparison, Measured, Outcome, Row, Run};
-use crate::compare::{
-    Asked, Command, Finished, Question, Said, export, own, preparation_failed, reading, version_args,
-};
+use crate::compare::{Asked, Command, Finished, Question, Said, export, own, preparation_failed, reading};
 use crate::verdict;
 use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
@@ -28,14 +26,14 @@ pub struct Rules {
 }
 
 pub struct Contest<'a> {
-    contestants: &'a [Contestant],
+    pub contestants: &'a [Contestant],
     questions: &'a [Question],
-    rules: Rules,
+    pub rules: Rules,
     /// Where the tools' files lie while they run.
-    scratch: TempDir,
+    pub scratch: TempDir,
     /// Where Dartagnan keeps its memory models.
     cat: String,
-    status: ProgressBar,
+    pub status: ProgressBar,
 }
 
 /// Someone who has prepared for one question about one program.
@@ -75,29 +73,13 @@ impl<'a> Contest<'a> {
             machine: machine::description(),
             load_before: machine::load(),
             load_after: machine::load(),
-            tools: self.versions(),
+            tools: peers::versions(self.contestants, &self.rules, self.scratch.path()),
             runs: self.rules.runs,
             timeout_s: self.rules.limits.time.as_secs_f64(),
             memory: self.rules.limits.memory,
             interrupted: false,
         };
         Comparison { circumstances, disagreements: Vec::new(), rows: Vec::new() }
-    }
-
-    /// Each tool once, with what it says when it is asked for its version.
-    fn versions(&self) -> Vec<String> {
-        let mut tools: Vec<&Contestant> = self.contestants.iter().collect();
-        tools.dedup_by_key(|c| c.way.tool);
-        let version = |c: &Contestant| {
-            let args = version_args(c.way.tool)?.iter().map(|a| a.to_string()).collect();
-            let command = Command { program: crate::compare::Executable::Tool, args, env: Vec::new() };
-            let limits = Limits { time: Duration::from_secs(10), ..self.rules.limits };
-            let said = process::run(&command, &c.path, self.scratch.path(), limits, &self.rules.stop).ok()?;
-            let line = |text: &str| text.lines().map(str::trim).find(|l| !l.is_empty()).map(str::to_string);
-            line(&said.out).or_else(|| line(&said.err))
-        };
-        let told = |c: &Contestant| version(c).unwrap_or(format!("{} (which tells no version)", c.way.tool));
-        tools.into_iter().map(told).collect()
     }
 
     /// Adds the rows of one program, or of as many questions about it as there is time for before Ctrl-C comes.
@@ -110,19 +92,8 @@ impl<'a> Contest<'a> {
         for &question in self.questions {
             let mut rows = Vec::new();
             let ended = self.ask(subject, question, comparison, &mut rows)?;
-            let opinion = match ended {
-                Ok(()) if judge::differ(&rows) && !judge::is_settled(&rows) => {
-                    self.opinion(subject, question)
-                }
-                _ => None,
-            };
             if judge::differ(&rows) {
-                let mut disagreement = judge::judge(&rows, opinion);
-                if let Some((folder, stem)) = keep {
-                    let number = comparison.disagreements.len() + 1;
-                    disagreement.kept =
-                        self.exported(subject, &rows, folder, &format!("{stem}-disagreement-{number}"))?;
-                }
+                let disagreement = self.settle(subject, question, &rows, comparison, keep)?;
                 comparison.disagreements.push(disagreement);
             }
             comparison.rows.append(&mut rows);
@@ -136,7 +107,7 @@ impl<'a> Contest<'a> {
         Ok(())
     }
 
-    fn asked<'b>(
+    pub fn asked<'b>(
         &'b self,
         subject: &'b Subject,
         question: Question,
@@ -289,50 +260,8 @@ impl<'a> Contest<'a> {
         Ok(())
     }
 
-    /// What overtake says when it is asked in another way, the first time that it comes to an end.
-    fn opinion(&self, subject: &Subject, question: Question) -> Option<Opinion> {
-        let path = std::env::current_exe().ok()?;
-        let folder = self.scratch.path().join("opinion");
-        let file = export::Format::Given.file_name(&subject.source);
-        fresh(&folder, &file, &subject.source.text).ok()?;
-        let asked = self.asked(subject, question, &file, 1);
-        for (whose, command) in own::opinions(&asked) {
-            self.status.set_message(format!("{}: {whose} is asked", subject.name));
-            let stop = &self.rules.stop;
-            let finished = process::run(&command, &path, &folder, self.rules.limits, stop).ok()?;
-            if let Some(verdict) = reading(&own::WAY, &finished, &asked).said.verdict() {
-                return Some(Opinion { whose: whose.to_string(), verdict });
-            }
-        }
-        None
-    }
-
     fn run(&self, command: &Command, contestant: &Contestant, folder: &Path) -> Result<Finished, Trouble> {
         process::run(command, &contestant.path, folder, self.rules.limits, &self.rules.stop)
-    }
-
-    /// Keeps the program as the peers were given it, once for each format.
-    fn exported(
-        &self,
-        subject: &Subject,
-        rows: &[Row],
-        folder: &Folder,
-        stem: &str,
-    ) -> Result<Vec<String>, String> {
-        let mut kept: Vec<String> = Vec::new();
-        for row in rows.iter().filter(|row| !row.verdicts().is_empty()) {
-            let Some(contestant) = self.contestants.iter().find(|c| c.name == row.contestant) else {
-                continue;
-            };
-            let format = contestant.way.reads;
-            let file = format.file_name(&subject.source);
-            let name = format!("{stem}.{}", file.rsplit('.').next().unwrap_or("txt"));
-            if !kept.contains(&name) {
-                folder.write_file(&name, &export::export(&subject.source, format, row.question)?)?;
-                kept.push(name);
-            }
-        }
-        Ok(kept)
     }
 
     fn tell(&self, subject: &Subject, question: Question, contestant: &Contestant, what: &str) {
@@ -369,7 +298,7 @@ fn not_started(why: String) -> Run {
 }
 
 /// A folder with nothing but this file in it.
-fn fresh(folder: &Path, file: &str, text: &str) -> std::io::Result<()> {
+pub fn fresh(folder: &Path, file: &str, text: &str) -> std::io::Result<()> {
     if folder.exists() {
         std::fs::remove_dir_all(folder)?;
     }

@@ -1,9 +1,10 @@
 //! `overtake compare`: this tool and its peers on the same programs, within the same limits, in the same run.
 //!
-//! `subjects` says which programs, `peers` which tools, `contest` lets them take turns, `process` runs and measures one
-//! of them, `machine` describes where all that happens, and `files` writes it down.
+//! `subjects` says which programs, `peers` which tools, `contest` lets them take turns, `dispute` is for answers that differ,
+//! `process` runs and measures one tool, `machine` describes where all that happens, and `files` writes it down.
 
 mod contest;
+mod dispute;
 mod files;
 mod machine;
 mod peers;

@@ -1,8 +1,11 @@
 //! Which tools are there? Named by the user, or found on the search path.
 
-use crate::compare::{WAYS, Way, own};
+use super::contest::Rules;
+use super::process::{self, Limits};
+use crate::compare::{Command, Executable, WAYS, Way, own, version_args};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Someone who takes part.
 pub struct Contestant {
@@ -71,6 +74,25 @@ pub fn find(
         true => Err("nobody takes part".to_string()),
         false => Ok(contestants),
     }
+}
+
+/// Each tool once, with what it says when it is asked for its version.
+pub fn versions(contestants: &[Contestant], rules: &Rules, folder: &Path) -> Vec<String> {
+    let mut tools: Vec<&Contestant> = contestants.iter().collect();
+    tools.dedup_by_key(|c| c.way.tool);
+    let told = |c: &Contestant| {
+        version(c, rules, folder).unwrap_or(format!("{} (which tells no version)", c.way.tool))
+    };
+    tools.into_iter().map(told).collect()
+}
+
+fn version(contestant: &Contestant, rules: &Rules, folder: &Path) -> Option<String> {
+    let args = version_args(contestant.way.tool)?.iter().map(|a| a.to_string()).collect();
+    let command = Command { program: Executable::Tool, args, env: Vec::new() };
+    let limits = Limits { time: Duration::from_secs(10), ..rules.limits };
+    let said = process::run(&command, &contestant.path, folder, limits, &rules.stop).ok()?;
+    let line = |text: &str| text.lines().map(str::trim).find(|l| !l.is_empty()).map(str::to_string);
+    line(&said.out).or_else(|| line(&said.err))
 }
 
 fn own_name(workers: usize) -> String {
