@@ -149,7 +149,7 @@ fn a_crash_is_a_crash_and_is_not_repeated() {
 
 #[test]
 fn whoever_hangs_runs_out_of_time_and_is_not_tried_with_more() {
-    let slow = peer("trencher", "slow", "echo 'Final state IS reachable under TSO.'; sleep 50 & wait");
+    let slow = peer("trencher", "slow", "echo 'Final state IS reachable under TSO.'; /bin/sleep 50 & wait");
     let args =
         ["--family", "lamport", "--from", "2", "--to", "3", "--question", "tso", "--timeout", "3s", "--json"];
     let ran = run(&[&args[..], &["--runs", "2", "--peer", &slow]].concat());
@@ -251,7 +251,7 @@ fn ctrl_c_keeps_what_is_finished() {
     }
     // The first question is over in a moment, the second hangs.
     let script = format!(
-        "case $1 in -r) echo > '{}'; sleep 50;; *) echo 'Final state IS reachable under TSO.';; esac",
+        "case $1 in -r) echo > '{}'; /bin/sleep 50;; *) echo 'Final state IS reachable under TSO.';; esac",
         begun.display()
     );
     let slow = peer("trencher", "slow-robust", &script);

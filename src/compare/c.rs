@@ -16,6 +16,7 @@ const fn reader(name: &'static str) -> Way {
         answers: &[Question::Tso],
         reads: Format::C,
         prepare: nothing,
+        rehearse: None,
         search: |asked, _| Command::tool([asked.file]),
         read: |finished, _| finished.failure().into(),
     }

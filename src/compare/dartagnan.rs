@@ -14,11 +14,12 @@ pub const WAY: Way = Way {
     answers: &[Question::Sc, Question::Tso],
     reads: Format::Litmus,
     prepare: nothing,
+    rehearse: None,
     search,
     read,
 };
 
-fn search(asked: &Asked, _: &[Finished]) -> Command {
+fn search(asked: &Asked, _: Option<&Finished>) -> Command {
     let model = if asked.question == Question::Sc { "sc" } else { "tso" };
     let model = format!("{}/{model}.cat", asked.cat);
     let command = Command::tool([&model, "--target=tso", "--property=program_spec", asked.file]);
@@ -61,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_model_is_a_file_and_the_heap_has_a_limit() {
-        let command = search(&asked(Question::Sc, "program.litmus"), &[]);
+        let command = search(&asked(Question::Sc, "program.litmus"), None);
         let expected = "dartagnan cat/sc.cat --target=tso --property=program_spec program.litmus";
         assert_eq!(command.shown("dartagnan"), expected);
         assert_eq!(command.env, [("JAVA_TOOL_OPTIONS", "-Xmx512m".to_string())]);

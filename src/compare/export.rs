@@ -79,9 +79,9 @@ mod tests {
     }
 
     const DEKKER: &str = "shared x, y
-        thread p\nstore [x], 1\nload r, [y]\nassume r == 0\nin:\nend
-        thread q\nstore [y], 1\nload r, [x]\nassume r == 0\nin:\nend
-        forbid p@in && q@in";
+        thread p\nstore [x], 1\nload r, [y]\nassume r == 0\ninside:\nend
+        thread q\nstore [y], 1\nload r, [x]\nassume r == 0\ninside:\nend
+        forbid p@inside && q@inside";
 
     #[test]
     fn what_a_tool_reads_already_goes_as_it_stands() {
@@ -98,7 +98,7 @@ mod tests {
         let given = source(DEKKER);
         assert!(has_final(export(&given, Format::Trencher, Question::Tso).expect("it can be written")));
         assert!(!has_final(export(&given, Format::Trencher, Question::Robust).expect("it can be written")));
-        let values = source(&DEKKER.replace("forbid p@in && q@in", "never x == 1"));
+        let values = source(&DEKKER.replace("forbid p@inside && q@inside", "never x == 1"));
         let why = export(&values, Format::Trencher, Question::Sc).expect_err("finals are about locations");
         assert!(why.contains("`never` is about more than locations"), "{why}");
         assert!(export(&values, Format::Trencher, Question::Robust).is_ok());

@@ -11,12 +11,13 @@ pub const WAY: Way = Way {
     answers: &[Question::Sc, Question::Tso],
     reads: Format::Litmus,
     prepare: nothing,
+    rehearse: None,
     search,
     read,
 };
 
 /// TSO is what herd takes for x86 unless told otherwise.
-fn search(asked: &Asked, _: &[Finished]) -> Command {
+fn search(asked: &Asked, _: Option<&Finished>) -> Command {
     match asked.question {
         Question::Sc => Command::tool(["-model", "sc.cat", asked.file]),
         _ => Command::tool([asked.file]),
@@ -97,7 +98,7 @@ Hash=0123456789abcdef0123456789abcdef
 
     #[test]
     fn only_sc_has_to_be_named() {
-        let shown = |q| search(&asked(q, "program.litmus"), &[]).shown("herd7");
+        let shown = |q| search(&asked(q, "program.litmus"), None).shown("herd7");
         assert_eq!(shown(Question::Sc), "herd7 -model sc.cat program.litmus");
         assert_eq!(shown(Question::Tso), "herd7 program.litmus");
     }

@@ -11,6 +11,7 @@ pub const DUAL: Way = Way {
     answers: &[Question::Tso],
     reads: Format::Rmm,
     prepare: nothing,
+    rehearse: None,
     search: |asked, _| search(asked, "dual"),
     read,
 };
@@ -49,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_abstraction_is_an_option() {
-        let shown = |way: &Way| (way.search)(&asked(Question::Tso, "program.rmm"), &[]).shown("memorax");
+        let shown = |way: &Way| (way.search)(&asked(Question::Tso, "program.rmm"), None).shown("memorax");
         assert_eq!(shown(&DUAL), "memorax -a dual reach program.rmm");
         assert_eq!(shown(&SB), "memorax -a sb reach program.rmm");
     }

@@ -234,10 +234,12 @@ pub struct Way {
     pub usual: bool,
     pub answers: &'static [Question],
     pub reads: Format,
-    /// What has to be done once before the search, such as compiling.
+    /// What has to be done once before the search, such as compiling. It is no part of the search and has time enough.
     pub prepare: fn(&Asked) -> Vec<Command>,
-    /// The search itself, given what the preparations left.
-    pub search: fn(&Asked, &[Finished]) -> Command,
+    /// A first search, within the limits, that only shows how the others are best made.
+    pub rehearse: Option<fn() -> Command>,
+    /// The search itself, given what the rehearsal left.
+    pub search: fn(&Asked, Option<&Finished>) -> Command,
     /// What the search's output means; processes that were stopped, or ran out of memory, do not come here.
     pub read: fn(&Finished, &Asked) -> Reading,
 }
@@ -280,8 +282,18 @@ pub fn reading(way: &Way, finished: &Finished, asked: &Asked) -> Reading {
     }
 }
 
-/// Why the search cannot begin after this preparation, if it cannot.
-pub fn preparation_failed(finished: &Finished, asked: &Asked) -> Option<Said> {
+/// Why there can be no search after this preparation, if there cannot: that is no answer, and no lack of it.
+pub fn preparation_failed(finished: &Finished) -> Option<Said> {
+    let why = match finished.failure() {
+        _ if finished.end == End::Exit(0) => return None,
+        Said::Failed(why) => why,
+        _ => String::new(),
+    };
+    Some(Said::Failed(format!("it could not be prepared: {why}")))
+}
+
+/// Why there is no need for a search after this rehearsal, if there is none.
+pub fn rehearsal_failed(finished: &Finished, asked: &Asked) -> Option<Said> {
     match finished.end {
         End::OutOfTime => Some(Said::OutOfTime),
         _ if lacks_memory(finished, asked.memory) => Some(Said::OutOfMemory),
@@ -374,6 +386,17 @@ mod tests {
         assert_eq!(
             reading(&trencher::WAY, &large, &asked(Question::Tso, "program.txt")).said,
             Said::OutOfMemory
+        );
+    }
+
+    #[test]
+    fn a_slow_compiler_is_no_slow_search() {
+        let slow = finished(End::OutOfTime, "", "");
+        assert!(matches!(preparation_failed(&slow), Some(Said::Failed(why)) if why.ends_with("out of time")));
+        assert_eq!(rehearsal_failed(&slow, &asked(Question::Sc, "m")), Some(Said::OutOfTime));
+        assert_eq!(
+            (preparation_failed(&printed("")), rehearsal_failed(&printed(""), &asked(Question::Sc, "m"))),
+            (None, None)
         );
     }
 

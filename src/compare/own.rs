@@ -13,6 +13,7 @@ pub const WAY: Way = Way {
     answers: &Question::ALL,
     reads: Format::Given,
     prepare: nothing,
+    rehearse: None,
     search: |asked, _| command(asked, &[]),
     read,
 };
@@ -76,7 +77,7 @@ mod tests {
     fn questions_become_command_lines() {
         let define = [("N".to_string(), 5)];
         let asked = Asked { define: &define, workers: 2, ..asked(Question::Sc, "m.tso") };
-        let shown = (WAY.search)(&asked, &[]).shown("overtake");
+        let shown = (WAY.search)(&asked, None).shown("overtake");
         assert_eq!(shown, "overtake check --model sc --json --threads 2 -D N=5 m.tso");
         let opinions = opinions(&asked);
         assert!(opinions[0].1.shown("overtake").contains("--engine explicit --no-steps"));

@@ -65,7 +65,8 @@ fn draw(comparison: &Comparison, program: &str, questions: &[Question], area: &A
     let walls = || all.iter().filter_map(|r| r.wall());
     let least = walls().map(|w| w.least).fold(f64::INFINITY, f64::min);
     let most = walls().map(|w| w.most).fold(0.0, f64::max);
-    let bounds = Bounds { sizes: (first, last), times: (least * 0.6, most * 4.0) };
+    // Below is room for the names, above for the crosses.
+    let bounds = Bounds { sizes: (first, last), times: (least * 0.12, most * 2.0) };
     let mut names: Vec<&str> = Vec::new();
     for row in &all {
         if !names.contains(&row.contestant.as_str()) {
@@ -142,7 +143,7 @@ fn panel_of(rows: &[&Row], names: &[&str], title: &str, bounds: &Bounds, panel: 
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(SeriesLabelPosition::LowerRight)
         .background_style(WHITE.mix(0.8))
         .label_font(("sans-serif", 12))
         .draw()?;

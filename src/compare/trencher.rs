@@ -14,11 +14,12 @@ pub const WAY: Way = Way {
     answers: &Question::ALL,
     reads: Format::Trencher,
     prepare: nothing,
+    rehearse: None,
     search,
     read,
 };
 
-fn search(asked: &Asked, _: &[Finished]) -> Command {
+fn search(asked: &Asked, _: Option<&Finished>) -> Command {
     let option = match asked.question {
         Question::Sc => "-rsc",
         Question::Tso => "-rtso",
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn each_question_has_its_option() {
-        let shown = |q| search(&asked(q, "program.txt"), &[]).shown("trencher");
+        let shown = |q| search(&asked(q, "program.txt"), None).shown("trencher");
         assert_eq!(
             Question::ALL.map(shown),
             ["trencher -rsc program.txt", "trencher -rtso program.txt", "trencher -r program.txt"]

@@ -10,7 +10,9 @@ use super::{machine, show};
 use crate::cli::terminal::Terminal;
 use crate::compare::judge;
 use crate::compare::record::{Circumstances, Comparison, Measured, Outcome, Row, Run};
-use crate::compare::{Asked, Command, Finished, Question, Said, export, own, preparation_failed, reading};
+use crate::compare::{
+    Asked, Command, Finished, Question, Said, export, own, preparation_failed, reading, rehearsal_failed,
+};
 use crate::verdict;
 use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
@@ -47,6 +49,9 @@ struct Entrant<'a> {
     runs: Vec<Run>,
     done: bool,
 }
+
+/// What compilers and the like have at least, whatever the searches have.
+const PREPARATION: Limits = Limits { time: Duration::from_secs(300), memory: 4 << 30 };
 
 /// Ctrl-C came.
 struct Stopped;
@@ -201,15 +206,23 @@ impl<'a> Contest<'a> {
         let file = way.reads.file_name(&subject.source);
         fresh(&folder, &file, &text).map_err(|e| format!("{}: {e}", folder.display()))?;
         let asked = self.asked(subject, question, &file, contestant.workers);
-        let (mut finished, mut failed): (Vec<Finished>, Option<Run>) = (Vec::new(), None);
-        let mut prepared = Vec::new();
-        for command in (way.prepare)(&asked) {
-            prepared.push(command.shown(way.tool));
+        let (mut commands, mut took) = (Vec::new(), Duration::ZERO);
+        let (mut rehearsal, mut failed) = (None, None);
+        let preparations = (way.prepare)(&asked).into_iter().map(|command| (command, false));
+        for (command, rehearses) in preparations.chain(way.rehearse.map(|command| (command(), true))) {
             self.tell(subject, question, contestant, "is prepared");
-            match self.run(&command, contestant, &folder) {
-                Ok(one) => {
-                    failed = preparation_failed(&one, &asked).map(|said| measured(said, None, &one));
-                    finished.push(one);
+            commands.push(command.shown(way.tool));
+            let limits = if rehearses { self.rules.limits } else { self.rules.limits.at_least(PREPARATION) };
+            match process::run(&command, &contestant.path, &folder, limits, &self.rules.stop) {
+                Ok(finished) => {
+                    took += finished.wall;
+                    let wrong = if rehearses {
+                        rehearsal_failed(&finished, &asked)
+                    } else {
+                        preparation_failed(&finished)
+                    };
+                    failed = wrong.map(|said| measured(said, None, &finished));
+                    rehearsal = rehearses.then_some(finished);
                 }
                 Err(Trouble::Stopped) => return Ok(Err(Stopped)),
                 Err(Trouble::NotStarted(why)) => failed = Some(not_started(why)),
@@ -220,9 +233,9 @@ impl<'a> Contest<'a> {
         }
         Ok(Ok(Entrant {
             contestant,
-            search: (way.search)(&asked, &finished),
-            preparation: finished.iter().map(|f| f.wall).sum(),
-            prepared,
+            search: (way.search)(&asked, rehearsal.as_ref()),
+            prepared: commands,
+            preparation: took,
             done: failed.is_some(),
             runs: failed.into_iter().collect(),
             folder,

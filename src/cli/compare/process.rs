@@ -26,6 +26,12 @@ pub struct Limits {
     pub memory: u64,
 }
 
+impl Limits {
+    pub fn at_least(self, other: Limits) -> Limits {
+        Limits { time: self.time.max(other.time), memory: self.memory.max(other.memory) }
+    }
+}
+
 /// Why there is nothing to measure.
 pub enum Trouble {
     /// Ctrl-C came.
