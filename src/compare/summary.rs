@@ -32,7 +32,7 @@ fn circumstances(comparison: &Comparison, stem: &str) -> String {
     let _ = writeln!(text, "- tools: {}", c.tools.join("; "));
     let _ = writeln!(
         text,
-        "- {} runs of each, taking turns; each within {} and {} MiB of address space; none is repeated after it ran \
+        "- runs: {} of each, taking turns; each within {} and {} MiB of address space; none is repeated after it ran \
          out or\n  failed, nor tried with a larger program",
         c.runs,
         seconds(c.timeout_s),
