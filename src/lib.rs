@@ -66,6 +66,7 @@
 //! |---|---|
 //! | [`cli`] | what was typed, and what does it mean? The only place with files and terminals |
 //! | [`report`] | what do people and scripts get to see? Text, JSON, graphs |
+//! | [`compare`] | how do other tools answer, and how soon? Their commands, their outputs, the table |
 //! | [`engine`] | the one door: a program and a goal go in, an outcome comes out. Lazy and explicit engines |
 //! | [`robust`] | do SC and TSO differ? Attacks, the search for a witness, and happens-before, which judges it |
 //! | [`extend`] | which larger program does under SC what this one does when it delays stores? |
@@ -76,6 +77,7 @@
 //! | [`model`] | what is a program? Threads as graphs over one memory, and analyses of them |
 
 pub mod cli;
+pub mod compare;
 pub mod engine;
 pub mod extend;
 pub mod front;

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 /// Each module of the crate's root and those it may name.
 const MAY_NAME: &[(&str, &[&str])] = &[
-    ("cli", &["engine", "front", "model", "reach", "repair", "report", "sem", "verdict"]),
+    ("cli", &["compare", "engine", "front", "model", "reach", "repair", "report", "sem", "verdict"]),
     ("report", &["model", "verdict"]),
+    ("compare", &["front", "model", "verdict"]),
     ("repair", &["engine", "model", "verdict"]),
     ("engine", &["extend", "model", "reach", "robust", "sem", "verdict"]),
     ("robust", &["model", "reach", "sem", "verdict"]),

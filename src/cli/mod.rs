@@ -5,6 +5,8 @@
 //! command ends in an [`Exit`], which is the process's exit code.
 
 mod check;
+#[cfg(target_os = "linux")]
+mod compare;
 mod convert;
 pub mod diagnose;
 mod fence;
@@ -79,6 +81,10 @@ enum Command {
     Show(ShowArgs),
     /// Writes a program in another format
     Convert(ConvertArgs),
+    /// Runs overtake and the other tools that are found on the same programs, and compares answers, times and memory
+    #[cfg(target_os = "linux")]
+    #[command(after_help = compare::AFTER_HELP)]
+    Compare(Box<compare::CompareArgs>),
     /// Writes a completion script for a shell
     Completions { shell: clap_complete::Shell },
 }
@@ -347,6 +353,8 @@ impl Cli {
             Command::Outcomes(args) => outcomes::run(&args, &terminal),
             Command::Show(args) => show::run(&args, &terminal),
             Command::Convert(args) => convert::run(&args, &terminal),
+            #[cfg(target_os = "linux")]
+            Command::Compare(args) => compare::run(&args, &terminal),
             Command::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Cli::command(), "overtake", &mut script);

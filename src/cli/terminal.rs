@@ -71,6 +71,14 @@ impl Terminal {
         Style { width: self.width, color: self.color }
     }
 
+    /// One line that says what is being done, if anyone can see it.
+    pub fn status(&self) -> ProgressBar {
+        match self.shows_progress {
+            true => ProgressBar::new_spinner(),
+            false => ProgressBar::hidden(),
+        }
+    }
+
     /// Shows the growing number of states until the guard is dropped, if anyone can see it.
     pub fn progress(&self, limits: &Arc<Limits>) -> Progress {
         let done = Arc::new(AtomicBool::new(false));

@@ -4,7 +4,8 @@
 //! count, nor does what no walk reaches; the order of registers and unused ones do not either.
 
 use super::{Atom, Expr, Instr, Loc, Program, Reg, RmwOp, Thread, ThreadId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::mem::{Discriminant, discriminant};
 
 /// Do the programs have the same memory, steps and properties?
 pub fn alike(a: &Program, b: &Program) -> bool {
@@ -12,7 +13,8 @@ pub fn alike(a: &Program, b: &Program) -> bool {
     if !same_size || a.variables() != b.variables() {
         return false;
     }
-    let walks: Option<Vec<Walk>> = a.threads().iter().zip(b.threads()).map(|(a, b)| Walk::of(a, b)).collect();
+    let walk = |t: ThreadId| Walk::of(&Steps::of(a, t), &Steps::of(b, t));
+    let walks: Option<Vec<Walk>> = a.thread_ids().map(walk).collect();
     let Some(walks) = walks else { return false };
     let properties = a.properties().iter().zip(b.properties());
     properties.into_iter().all(|(p, q)| p.kind == q.kind && walks_agree(a, b, &walks, &p.pred, &q.pred))
@@ -24,50 +26,81 @@ struct Walk {
 }
 
 impl Walk {
-    fn of(a: &Thread, b: &Thread) -> Option<Walk> {
+    fn of(a: &Steps, b: &Steps) -> Option<Walk> {
         let mut to = HashMap::new();
-        let mut todo = vec![(a.initial(), b.initial())];
+        let mut todo = vec![(a.thread.initial(), b.thread.initial())];
         while let Some((x, y)) = todo.pop() {
             match to.insert(x, y) {
                 Some(before) if before == y => continue,
                 Some(_) => return None,
                 None => {}
             }
-            let (from_x, from_y) = (a.edges_from(x), b.edges_from(y));
-            if from_x.len() != from_y.len() || (x == a.end()) != (y == b.end()) {
+            let (from_x, from_y) = (a.thread.edges_from(x), b.thread.edges_from(y));
+            if from_x.len() != from_y.len() || (x == a.thread.end()) != (y == b.thread.end()) {
                 return None;
             }
             for ((_, e), (_, f)) in from_x.into_iter().zip(from_y) {
-                if named(a, &e.instr) != named(b, &f.instr) {
+                if a.spelled(&e.instr) != b.spelled(&f.instr) {
                     return None;
                 }
                 todo.push((e.to, f.to));
             }
         }
-        (a.name() == b.name()).then_some(Walk { to })
+        (a.thread.name() == b.thread.name()).then_some(Walk { to })
     }
 }
 
-/// The instruction with its registers by name.
-fn named(
-    thread: &Thread,
-    instr: &Instr,
-) -> (std::mem::Discriminant<Instr>, Vec<Expr<String>>, Option<String>, u8) {
-    let name = |r: &Reg| thread.register_name(*r).to_string();
-    let mut exprs: Vec<Expr<String>> = instr.exprs().into_iter().map(|e| e.map_atoms(&name)).collect();
-    let mut kind = 0;
-    match instr {
-        Instr::Any { lo, hi, .. } => exprs.extend([Expr::Const(*lo), Expr::Const(*hi)]),
-        Instr::Rmw { op, .. } => {
-            kind = match op {
-                RmwOp::Swap(_) => 1,
-                RmwOp::Add(_) => 2,
-                RmwOp::Cas { .. } => 3,
+/// A thread, and the registers that something looks at.
+struct Steps<'a> {
+    thread: &'a Thread,
+    read: HashSet<Reg>,
+}
+
+impl<'a> Steps<'a> {
+    fn of(program: &'a Program, t: ThreadId) -> Self {
+        let thread = program.thread(t);
+        let mut read = HashSet::new();
+        for (_, edge) in thread.edges() {
+            for e in edge.instr.exprs() {
+                e.for_each_atom(&mut |r| {
+                    read.insert(*r);
+                });
             }
         }
-        _ => {}
+        for property in program.properties() {
+            property.pred.for_each_atom(&mut |atom| match atom {
+                Atom::Reg(u, r) if *u == t => {
+                    read.insert(*r);
+                }
+                _ => {}
+            });
+        }
+        Steps { thread, read }
     }
-    (std::mem::discriminant(instr), exprs, instr.target().map(|r| name(&r)), kind)
+
+    /// The instruction with its registers by name. Where a value goes that nobody looks at does not count.
+    fn spelled(&self, instr: &Instr) -> Spelled {
+        let name = |r: &Reg| self.thread.register_name(*r).to_string();
+        let mut exprs: Vec<Expr<String>> = instr.exprs().into_iter().map(|e| e.map_atoms(&name)).collect();
+        if let Instr::Any { lo, hi, .. } = instr {
+            exprs.extend([Expr::Const(*lo), Expr::Const(*hi)]);
+        }
+        let op = match instr {
+            Instr::Rmw { op, .. } => Some(discriminant(op)),
+            _ => None,
+        };
+        let target = instr.target().filter(|r| self.read.contains(r)).map(|r| name(&r));
+        Spelled { kind: discriminant(instr), op, exprs, target }
+    }
+}
+
+/// An instruction in words that do not depend on numbers.
+#[derive(PartialEq)]
+struct Spelled {
+    kind: Discriminant<Instr>,
+    op: Option<Discriminant<RmwOp>>,
+    exprs: Vec<Expr<String>>,
+    target: Option<String>,
 }
 
 fn walks_agree(a: &Program, b: &Program, walks: &[Walk], p: &Expr<Atom>, q: &Expr<Atom>) -> bool {
@@ -105,11 +138,18 @@ mod tests {
     }
 
     #[test]
+    fn registers_count_if_somebody_looks_at_them() {
+        let source =
+            |r: &str, asked: &str| format!("shared x; thread p; load {r}, [x]; end; exists {asked} == 1");
+        assert!(alike(&read(&source("r", "[x]")), &read(&source("s", "[x]"))));
+        assert!(!alike(&read(&source("r", "p.r")), &read(&source("s", "p.s"))));
+    }
+
+    #[test]
     fn steps_and_properties_do() {
         let plain = "shared x; thread p; L: store [x], 1; load r, [x]; end; forbid p@L";
         let others = [
             "shared x; thread p; L: store [x], 2; load r, [x]; end; forbid p@L",
-            "shared x; thread p; L: store [x], 1; load s, [x]; end; forbid p@L",
             "shared x; thread p; L: store [x], 1; fence; load r, [x]; end; forbid p@L",
             "shared x; thread p; store [x], 1; L: load r, [x]; end; forbid p@L",
             "shared x; thread q; L: store [x], 1; load r, [x]; end; forbid q@L",

@@ -10,7 +10,7 @@ pub mod json;
 pub mod listing;
 pub mod outcomes;
 pub mod robust;
-mod table;
+pub mod table;
 pub mod text;
 pub mod triangular;
 

@@ -13,7 +13,7 @@ mod layout;
 mod parse;
 mod write;
 
-pub use write::write;
+pub use write::{write, write_goal, write_plain};
 
 use super::problems::{Problem, Problems};
 use super::{Diagnostic, Input};

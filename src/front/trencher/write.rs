@@ -26,9 +26,36 @@ const MAX_CHOICES: u64 = 256;
 /// Tokens of one expression: `|` and `^` have to be spelled with their operands twice.
 const MAX_TOKENS: u64 = 10_000;
 
+/// With `final` states where the program's question can be put so, and otherwise without, saying why.
 pub fn write(program: &Program) -> Result<String, Inexpressible> {
     let intervals = Intervals::of(program);
-    let (goal, comment) = match question(program, &intervals) {
+    compose(program, &intervals, question(program, &intervals))
+}
+
+/// With `final` states, or not at all: for questions of reachability.
+pub fn write_goal(program: &Program) -> Result<String, Inexpressible> {
+    let intervals = Intervals::of(program);
+    let refused = |why| Inexpressible {
+        format: FORMAT,
+        place: "the properties".to_string(),
+        construct: "what is asked".to_string(),
+        why,
+    };
+    let goal = question(program, &intervals).map_err(refused)?;
+    compose(program, &intervals, Ok(goal))
+}
+
+/// Without `final` states: for questions of robustness, which builds ask that do not know the word.
+pub fn write_plain(program: &Program) -> Result<String, Inexpressible> {
+    compose(program, &Intervals::of(program), Err("robustness needs none".to_string()))
+}
+
+fn compose(
+    program: &Program,
+    intervals: &Intervals,
+    goal: Result<Vec<Loc>, String>,
+) -> Result<String, Inexpressible> {
+    let (goal, comment) = match goal {
         Ok(goal) => (Some(goal), "every thread in its final state at once is the violation".to_string()),
         Err(why) => (None, format!("without final states: {why}")),
     };
@@ -41,7 +68,7 @@ pub fn write(program: &Program) -> Result<String, Inexpressible> {
     }
     for t in program.thread_ids() {
         let name = thread_name(program.thread(t).name(), &mut names);
-        let mut writer = Writer::new(program, &intervals, t);
+        let mut writer = Writer::new(program, intervals, t);
         let begin = writer.begin(initialised);
         for (_, edge) in program.thread(t).edges() {
             writer.edge(edge)?;

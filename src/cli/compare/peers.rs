@@ -1,0 +1,119 @@
+//! Which tools are there? Named by the user, or found on the search path.
+
+use super::contest::Rules;
+use super::process::{self, Limits};
+use crate::compare::{Command, Executable, WAYS, Way, own, version_args};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Someone who takes part.
+pub struct Contestant {
+    pub name: String,
+    pub way: &'static Way,
+    pub path: PathBuf,
+    pub workers: usize,
+}
+
+/// `trencher=/opt/trencher`
+pub fn place(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, path) =
+        text.split_once('=').ok_or("expected NAME=PATH, for example trencher=/opt/trencher")?;
+    let known = || WAYS.iter().filter(|w| w.tool != own::NAME).map(|w| w.tool);
+    if !known().any(|tool| tool == name) {
+        return Err(format!("`{name}` is no peer; there are {}", listed(known())));
+    }
+    let path = std::path::absolute(path).map_err(|e| e.to_string())?;
+    match is_executable(&path) {
+        true => Ok((name.to_string(), path)),
+        false => Err(format!("{} is no file that can be run", path.display())),
+    }
+}
+
+/// Everyone who takes part: `wanted`, or all that are found. overtake has a row for each number of workers.
+pub fn find(
+    places: &[(String, PathBuf)],
+    wanted: &[String],
+    threads: &[usize],
+) -> Result<Vec<Contestant>, String> {
+    if let Some(unknown) = wanted.iter().find(|name| WAYS.iter().all(|w| w.name != name.as_str())) {
+        return Err(format!(
+            "there is no tool `{unknown}`; there are {}",
+            listed(WAYS.iter().map(|w| w.name))
+        ));
+    }
+    let takes_part = |way: &Way| match wanted.is_empty() {
+        true => way.usual,
+        false => wanted.iter().any(|name| name == way.name),
+    };
+    let mut contestants = Vec::new();
+    for way in WAYS.iter().filter(|way| takes_part(way)) {
+        if way.tool == own::NAME {
+            let path = std::env::current_exe().map_err(|e| format!("overtake does not find itself: {e}"))?;
+            contestants.extend(threads.iter().map(|&workers| Contestant {
+                name: own_name(workers),
+                way,
+                path: path.clone(),
+                workers,
+            }));
+            continue;
+        }
+        let given = places.iter().rev().find(|(name, _)| name == way.tool).map(|(_, path)| path.clone());
+        match given.or_else(|| on_search_path(way.tool)) {
+            Some(path) => contestants.push(Contestant { name: way.name.to_string(), way, path, workers: 1 }),
+            None if wanted.is_empty() => {}
+            None => {
+                return Err(format!(
+                    "{} is not on the search path; --peer {}=PATH says where it is",
+                    way.tool, way.tool
+                ));
+            }
+        }
+    }
+    match contestants.is_empty() {
+        true => Err("nobody takes part".to_string()),
+        false => Ok(contestants),
+    }
+}
+
+/// Each tool once, with what it says when it is asked for its version.
+pub fn versions(contestants: &[Contestant], rules: &Rules, folder: &Path) -> Vec<String> {
+    let mut tools: Vec<&Contestant> = contestants.iter().collect();
+    tools.dedup_by_key(|c| c.way.tool);
+    let told = |c: &Contestant| {
+        version(c, rules, folder).unwrap_or(format!("{} (which tells no version)", c.way.tool))
+    };
+    tools.into_iter().map(told).collect()
+}
+
+fn version(contestant: &Contestant, rules: &Rules, folder: &Path) -> Option<String> {
+    let args = version_args(contestant.way.tool)?.iter().map(|a| a.to_string()).collect();
+    let command = Command { program: Executable::Tool, args, env: Vec::new() };
+    let limits = Limits { time: Duration::from_secs(10), ..rules.limits };
+    let said = process::run(&command, &contestant.path, folder, limits, &rules.stop).ok()?;
+    let line = |text: &str| text.lines().map(str::trim).find(|l| !l.is_empty()).map(str::to_string);
+    line(&said.out).or_else(|| line(&said.err))
+}
+
+fn own_name(workers: usize) -> String {
+    match workers {
+        1 => own::NAME.to_string(),
+        n => format!("{}-{n}-workers", own::NAME),
+    }
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<_> = names.collect();
+    names.dedup();
+    names.join(", ")
+}
+
+fn on_search_path(tool: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&folders).map(|f| f.join(tool)).find(|path| is_executable(path))?;
+    std::path::absolute(found).ok()
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,23 @@
+//! Tools that read C: CBMC, Nidhugg and GenMC. There is no writer for C, so they are found and not run; every row of
+//! theirs says why.
+
+use super::export::Format;
+use super::{Command, Question, Way, nothing};
+
+pub const CBMC: Way = reader("cbmc");
+pub const NIDHUGG: Way = reader("nidhugg");
+pub const GENMC: Way = reader("genmc");
+
+const fn reader(name: &'static str) -> Way {
+    Way {
+        name,
+        tool: name,
+        usual: true,
+        answers: &[Question::Tso],
+        reads: Format::C,
+        prepare: nothing,
+        rehearse: None,
+        search: |asked, _| Command::tool([asked.file]),
+        read: |finished, _| finished.failure().into(),
+    }
+}

@@ -1,0 +1,145 @@
+//! SPIN (G. J. Holzmann): reachability under SC, by a verifier that is generated and compiled for each model.
+//!
+//! The usual way is the strongest: local steps are joined, and a first run, counted as preparation like compiling, tells
+//! how deep the stack and how large the hash table must be. Beside it there are SPIN's own defaults, and the literal
+//! model with one step per instruction.
+
+use super::export::Format;
+use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way};
+
+pub const WAY: Way = Way {
+    name: "spin",
+    tool: "spin",
+    usual: true,
+    answers: &[Question::Sc],
+    reads: Format::Promela,
+    prepare: compile,
+    rehearse: Some(generous),
+    search: |_, rehearsal| fitted(rehearsal),
+    read,
+};
+
+pub const DEFAULTS: Way = Way {
+    name: "spin-defaults",
+    usual: false,
+    rehearse: None,
+    search: |_, _| Command::other("./pan", &[]),
+    ..WAY
+};
+
+pub const LITERAL: Way = Way { name: "spin-literal", usual: false, reads: Format::PromelaLiteral, ..WAY };
+
+fn compile(asked: &Asked) -> Vec<Command> {
+    let gcc = ["-O3", "-w", "-DSAFETY", "-DNOFAIR", "-o", "pan", "pan.c"];
+    vec![Command::tool(["-a", asked.file]), Command::other("gcc", &gcc)]
+}
+
+/// A stack and a table that are large enough for most.
+fn generous() -> Command {
+    Command::other("./pan", &["-m1000000", "-w24"])
+}
+
+/// A stack twice as deep and a table twice as large as the first run has shown to be needed.
+fn fitted(rehearsal: Option<&Finished>) -> Command {
+    let out = rehearsal.map_or("", |first| &first.out);
+    let (depth, states) = (number_after(out, "depth reached "), stored(out));
+    match (depth, states) {
+        (Some(depth), Some(states)) => {
+            let bits = u64::BITS - states.max(1).leading_zeros() + 1;
+            let (stack, table) = (format!("-m{}", (2 * depth).max(1000)), format!("-w{}", bits.max(10)));
+            Command::other("./pan", &[&stack, &table])
+        }
+        _ => generous(),
+    }
+}
+
+fn number_after(out: &str, words: &str) -> Option<u64> {
+    let rest = out.split(words).nth(1)?;
+    rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
+}
+
+/// The number in front of `states, stored`; large ones are written with an exponent.
+fn stored(out: &str) -> Option<u64> {
+    let (before, _) = out.split_once(" states, stored")?;
+    before.rsplit(char::is_whitespace).next()?.parse::<f64>().ok().map(|states| states as u64)
+}
+
+/// The verifier ends with exit code 0 even then.
+pub fn is_out_of_memory(out: &str) -> bool {
+    out.contains("pan: out of memory") || out.contains("pan: reached -DMEMLIM bound")
+}
+
+fn read(finished: &Finished, _: &Asked) -> Reading {
+    let out = &finished.out;
+    let errors = number_after(out, "errors: ");
+    let said = match errors {
+        Some(1..) if out.contains("assertion violated") => Said::Answer(Verdict::Violated),
+        Some(0) if out.contains("max search depth too small") => {
+            Said::Unknown("the search was cut off at its greatest depth".to_string())
+        }
+        Some(0) => Said::Answer(Verdict::Safe),
+        _ => finished.failure(),
+    };
+    Reading { said, states: stored(out) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reading;
+    use super::super::testing::*;
+    use super::*;
+
+    const SAFE: &str = "
+(Spin Version 6.5.2 -- 6 December 2019)
+	+ Partial Order Reduction
+
+Full statespace search for:
+	never claim         	- (none specified)
+	assertion violations	+
+
+State-vector 36 byte, depth reached 81, errors: 0
+     1006 states, stored
+     1305 states, matched
+     2311 transitions (= stored+matched)
+        0 atomic steps
+
+pan: elapsed time 0 seconds
+";
+    const VIOLATED: &str = "pan:1: assertion violated !((_at0&&_at1)) (at depth 12)
+pan: wrote m.pml.trail
+
+State-vector 28 byte, depth reached 15, errors: 1
+       20 states, stored
+        4 states, matched
+";
+
+    #[test]
+    fn errors_are_counted() {
+        let said = |out: &str| read(&printed(out), &asked(Question::Sc, "program"));
+        assert_eq!(said(SAFE), Reading { said: Said::Answer(Verdict::Safe), states: Some(1006) });
+        assert_eq!(said(&SAFE.replace("1006", "1.25e+08")).states, Some(125_000_000));
+        assert_eq!(said(VIOLATED), Reading { said: Said::Answer(Verdict::Violated), states: Some(20) });
+        let cut = SAFE.replace("(Spin", "error: max search depth too small\n(Spin");
+        assert!(matches!(said(&cut).said, Said::Unknown(_)));
+        // An error of another kind is no violated property.
+        assert!(matches!(
+            said(&VIOLATED.replace("assertion violated", "invalid end state")).said,
+            Said::Failed(_)
+        ));
+        assert!(matches!(said("").said, Said::Failed(_)));
+    }
+
+    #[test]
+    fn memory_may_run_out_with_exit_code_0() {
+        let out = SAFE.replace("(Spin", "pan: out of memory\n(Spin");
+        assert_eq!(reading(&WAY, &printed(&out), &asked(Question::Sc, "program")).said, Said::OutOfMemory);
+    }
+
+    #[test]
+    fn the_first_run_fits_stack_and_table() {
+        assert_eq!(fitted(Some(&printed(SAFE))).shown("spin"), "./pan -m1000 -w11");
+        assert_eq!(fitted(None).shown("spin"), "./pan -m1000000 -w24");
+        let prepared = (WAY.prepare)(&asked(Question::Sc, "program.pml"));
+        assert_eq!(prepared[0].shown("spin"), "spin -a program.pml");
+    }
+}

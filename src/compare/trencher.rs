@@ -1,0 +1,85 @@
+//! Trencher (E. Derevenetc): reachability under SC and TSO, and robustness. The verdict is a sentence; the exit code says
+//! nothing about it.
+//!
+//! There are two builds, one for reachability and one for robustness; an option that a build does not know ends in
+//! a complaint, which is shown.
+
+use super::export::Format;
+use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
+
+pub const WAY: Way = Way {
+    name: "trencher",
+    tool: "trencher",
+    usual: true,
+    answers: &Question::ALL,
+    reads: Format::Trencher,
+    prepare: nothing,
+    rehearse: None,
+    search,
+    read,
+};
+
+fn search(asked: &Asked, _: Option<&Finished>) -> Command {
+    let option = match asked.question {
+        Question::Sc => "-rsc",
+        Question::Tso => "-rtso",
+        Question::Robust => "-r",
+    };
+    Command::tool([option, asked.file])
+}
+
+fn read(finished: &Finished, asked: &Asked) -> Reading {
+    let (violated, safe): (&[&str], &[&str]) = match asked.question {
+        Question::Sc => (&["Final state IS reachable under SC"], &["Final state IS NOT reachable under SC"]),
+        Question::Tso => (
+            &["Final state IS reachable under TSO", "therefore IT IS reachable under TSO"],
+            &["Final state IS NOT reachable under TSO"],
+        ),
+        Question::Robust => (&["Program IS NOT robust"], &["Program IS robust"]),
+    };
+    let says = |sentences: &[&str]| sentences.iter().any(|s| finished.out.contains(s));
+    match (says(violated), says(safe)) {
+        (true, false) => Said::Answer(Verdict::Violated).into(),
+        (false, true) => Said::Answer(Verdict::Safe).into(),
+        _ => finished.failure().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    fn said(out: &str, question: Question) -> Said {
+        read(&printed(out), &asked(question, "program.txt")).said
+    }
+
+    #[test]
+    fn sentences_are_verdicts() {
+        let (safe, violated) = (Said::Answer(Verdict::Safe), Said::Answer(Verdict::Violated));
+        assert_eq!(said("Final state IS NOT reachable under TSO.\n", Question::Tso), safe);
+        assert_eq!(said("Final state IS reachable under TSO.\n", Question::Tso), violated);
+        let both = "Final state IS reachable under SC, therefore IT IS reachable under TSO.\n";
+        assert_eq!(said(both, Question::Tso), violated);
+        assert_eq!(said("Final state IS NOT reachable under SC.\n", Question::Sc), safe);
+        assert_eq!(said("Final state IS reachable under SC.\n", Question::Sc), violated);
+        assert_eq!(said("Program IS robust.\n", Question::Robust), safe);
+        assert_eq!(said("Program IS NOT robust.\n", Question::Robust), violated);
+    }
+
+    #[test]
+    fn an_answer_to_another_question_is_none() {
+        assert!(matches!(said("Final state IS reachable under SC.\n", Question::Tso), Said::Failed(_)));
+        assert!(matches!(said("Program IS robust.\n", Question::Sc), Said::Failed(_)));
+        assert!(matches!(said("", Question::Tso), Said::Failed(_)));
+    }
+
+    #[test]
+    fn each_question_has_its_option() {
+        let shown = |q| search(&asked(q, "program.txt"), None).shown("trencher");
+        assert_eq!(
+            Question::ALL.map(shown),
+            ["trencher -rsc program.txt", "trencher -rtso program.txt", "trencher -r program.txt"]
+        );
+    }
+}
