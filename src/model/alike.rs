@@ -3,8 +3,9 @@
 //! Threads are walked side by side from their initial locations, edge by edge in the order of the text. Labels do not
 //! count, nor does what no walk reaches; the order of registers and unused ones do not either.
 
-use super::{Atom, Expr, Instr, Loc, Program, Reg, RmwOp, Thread, ThreadId};
-use std::collections::{HashMap, HashSet};
+use super::live::{Live, Watched};
+use super::{Atom, Edge, Expr, Instr, Loc, Program, Reg, RmwOp, Thread, ThreadId};
+use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 
 /// Do the programs have the same memory, steps and properties?
@@ -40,7 +41,7 @@ impl Walk {
                 return None;
             }
             for ((_, e), (_, f)) in from_x.into_iter().zip(from_y) {
-                if a.spelled(&e.instr) != b.spelled(&f.instr) {
+                if a.spelled(e) != b.spelled(f) {
                     return None;
                 }
                 todo.push((e.to, f.to));
@@ -50,36 +51,29 @@ impl Walk {
     }
 }
 
-/// A thread, and the registers that something looks at.
+/// A thread, and where somebody may still look at its registers.
 struct Steps<'a> {
     thread: &'a Thread,
-    read: HashSet<Reg>,
+    t: ThreadId,
+    live: Live,
 }
 
 impl<'a> Steps<'a> {
     fn of(program: &'a Program, t: ThreadId) -> Self {
-        let thread = program.thread(t);
-        let mut read = HashSet::new();
-        for (_, edge) in thread.edges() {
-            for e in edge.instr.exprs() {
-                e.for_each_atom(&mut |r| {
-                    read.insert(*r);
-                });
-            }
-        }
+        let mut watched = Watched::nothing(program);
         for property in program.properties() {
-            property.pred.for_each_atom(&mut |atom| match atom {
-                Atom::Reg(u, r) if *u == t => {
-                    read.insert(*r);
+            property.pred.for_each_atom(&mut |atom| {
+                if let Atom::Reg(u, r) = atom {
+                    watched.always[u.index()].push(*r);
                 }
-                _ => {}
             });
         }
-        Steps { thread, read }
+        Steps { thread: program.thread(t), t, live: Live::of(program, &watched, |_, _| false) }
     }
 
     /// The instruction with its registers by name. Where a value goes that nobody looks at does not count.
-    fn spelled(&self, instr: &Instr) -> Spelled {
+    fn spelled(&self, edge: &Edge) -> Spelled {
+        let instr = &edge.instr;
         let name = |r: &Reg| self.thread.register_name(*r).to_string();
         let mut exprs: Vec<Expr<String>> = instr.exprs().into_iter().map(|e| e.map_atoms(&name)).collect();
         if let Instr::Any { lo, hi, .. } = instr {
@@ -89,7 +83,7 @@ impl<'a> Steps<'a> {
             Instr::Rmw { op, .. } => Some(discriminant(op)),
             _ => None,
         };
-        let target = instr.target().filter(|r| self.read.contains(r)).map(|r| name(&r));
+        let target = instr.target().filter(|&r| self.live.is_live(self.t, edge.to, r)).map(|r| name(&r));
         Spelled { kind: discriminant(instr), op, exprs, target }
     }
 }
