@@ -63,6 +63,17 @@ impl Code {
         Code::Tree(rebased(e, base))
     }
 
+    /// The expression as a tree.
+    pub fn tree(&self) -> Expr<u32> {
+        match self {
+            Code::Const(c) => Expr::Const(*c),
+            Code::Slot(s) => Expr::Atom(*s),
+            Code::SlotConst(op, s, c) => Expr::binary(*op, Expr::Atom(*s), Expr::Const(*c)),
+            Code::SlotSlot(op, a, b) => Expr::binary(*op, Expr::Atom(*a), Expr::Atom(*b)),
+            Code::Tree(e) => e.clone(),
+        }
+    }
+
     /// `None` on a division by zero.
     #[inline]
     pub fn eval(&self, vals: &[Value]) -> Option<Value> {
@@ -98,6 +109,28 @@ pub enum Op {
     Fence,
     Lock,
     Unlock,
+}
+
+impl Op {
+    pub fn address(&self) -> Option<&Code> {
+        match self {
+            Op::Load { addr, .. } | Op::Store { addr, .. } | Op::Rmw { addr, .. } => Some(addr),
+            _ => None,
+        }
+    }
+
+    /// Every expression in it.
+    pub fn codes(&self) -> Vec<&Code> {
+        match self {
+            Op::Assign { value, .. } => vec![value],
+            Op::Assume(e) | Op::Assert(e) => vec![e],
+            Op::Load { addr, .. } => vec![addr],
+            Op::Store { addr, value } => vec![addr, value],
+            Op::Rmw { addr, op: Modify::Swap(v) | Modify::Add(v), .. } => vec![addr, v],
+            Op::Rmw { addr, op: Modify::Cas { old, new }, .. } => vec![addr, old, new],
+            Op::Any { .. } | Op::Nop | Op::Fence | Op::Lock | Op::Unlock => vec![],
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -175,6 +208,10 @@ pub struct Compiled {
     pub initial: Vec<Value>,
     /// A working state with every value that never varies in stored states.
     pub template: Vec<Value>,
+    /// Per slot the values it may hold in a stored state; `None` for registers that nobody will read again.
+    pub bounds: Vec<Option<Interval>>,
+    /// Where each thread's registers begin.
+    pub register_base: Vec<usize>,
     /// Where memory begins in it.
     pub memory: usize,
     pub cells: usize,
@@ -259,6 +296,8 @@ impl<'a> Compiler<'a> {
             layout: Layout::new(slots.iter().enumerate().filter_map(|(s, i)| Some((s, (*i)?)))),
             initial: self.initial(&numbering),
             template: slots.iter().map(|i| i.map_or(0, |i| i.lo)).collect(),
+            bounds: slots,
+            register_base: self.register_base.clone(),
             memory: self.memory,
             cells: self.program.cells(),
             contents: if self.reductions.packing { contents } else { Interval::FULL },
@@ -581,7 +620,9 @@ fn deterministic(edges: &[(EdgeId, &Edge)]) -> bool {
 fn exclusive(a: &RegExpr, b: &RegExpr) -> bool {
     use BinOp::*;
     let negation = |a: &RegExpr, b: &RegExpr| matches!(b, Expr::Unary(UnOp::Not, c) if **c == *a);
-    if negation(a, b) || negation(b, a) {
+    // Unrolled code compares constants.
+    let never = |e: &RegExpr| e.constant() == Some(0);
+    if negation(a, b) || negation(b, a) || never(a) || never(b) {
         return true;
     }
     let (Expr::Binary(f, a1, a2), Expr::Binary(g, b1, b2)) = (a, b) else { return false };

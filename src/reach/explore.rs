@@ -355,14 +355,12 @@ impl<M: Machine> Run<'_, M> {
         while let Some(parent) = self.seen.parent(line[line.len() - 1]) {
             line.push(parent);
         }
-        let (mut from, mut to) = (Vec::new(), Vec::new());
-        let mut actions = Vec::new();
-        for (i, &offset) in line.iter().rev().enumerate() {
-            self.seen.read(offset, &mut to);
-            actions.extend(self.machine.path((i > 0).then_some(&from[..]), &to));
-            std::mem::swap(&mut from, &mut to);
-        }
-        actions
+        let words = |&offset: &Offset| {
+            let mut words = Vec::new();
+            self.seen.read(offset, &mut words);
+            words
+        };
+        self.machine.trace(&line.iter().rev().map(words).collect::<Vec<_>>())
     }
 }
 

@@ -23,6 +23,7 @@
 use super::compile::{CClause, CThread, Code, Compiled, FAR, Modify, Op, SlotAtom, compile, lock_slot};
 use super::pack::Stream;
 use super::seen::MAX_WORDS;
+use super::symmetry::{Renaming, Symmetry};
 use super::{Look, Machine, Reductions, Sink, Sleep, Wanted};
 use crate::model::access::Access;
 use crate::model::interval::{Interval, range};
@@ -50,6 +51,7 @@ impl Memory {
 
 pub struct ProgramMachine {
     pub(crate) code: Compiled,
+    symmetry: Symmetry,
     memory: Memory,
     reductions: Reductions,
     /// Whether somebody wants to know how far from the goal a state is.
@@ -95,6 +97,8 @@ pub struct Scratch {
     packed: Vec<u64>,
     next: Vec<Access>,
     others: Others,
+    renaming: Renaming,
+    twins: Vec<(usize, usize)>,
 }
 
 /// Per thread what the others may still touch: in the state being expanded, and in a successor.
@@ -113,8 +117,10 @@ pub(crate) enum Taken {
 
 impl ProgramMachine {
     pub fn new(program: &Program, goal: &Goal, memory: Memory, reductions: Reductions) -> ProgramMachine {
+        let code = compile(program, goal, memory, reductions);
         ProgramMachine {
-            code: compile(program, goal, memory, reductions),
+            symmetry: if reductions.symmetry { Symmetry::of(&code) } else { Symmetry::default() },
+            code,
             memory,
             reductions,
             ranking: false,
@@ -142,6 +148,11 @@ impl ProgramMachine {
     /// Was a state left out because it needs too many words? Then an exhausted search is no proof.
     pub fn too_large(&self) -> bool {
         self.too_large.load(Ordering::Relaxed)
+    }
+
+    /// How many threads may change places with others.
+    pub fn interchangeable(&self) -> usize {
+        self.symmetry.interchangeable()
     }
 
     pub fn longest_buffer(&self) -> usize {
@@ -724,7 +735,7 @@ impl Machine for ProgramMachine {
 
     fn initial(&self, scratch: &mut Scratch, sink: &mut impl Sink) {
         let (mut work, ()) = self.beginning();
-        self.hand_over(&mut work, &mut scratch.packed, 0, sink);
+        self.hand_over(&mut work, &mut scratch.packed, &mut scratch.renaming, 0, sink);
     }
 
     fn look(&self, scratch: &mut Scratch, state: &[u64]) -> Look {
@@ -743,24 +754,35 @@ impl Machine for ProgramMachine {
         sleep: Sleep,
         sink: &mut impl Sink,
     ) {
-        let Scratch { base, work, packed, next, others } = scratch;
+        let Scratch { base, work, packed, next, others, renaming, twins } = scratch;
         self.unpack(state, base);
+        self.symmetry.twins(base, renaming, twins);
         self.others_futures(base, &mut others.of_base);
         next.clear();
         next.extend((0..self.threads()).map(|t| self.next(base, t)));
         // Threads whose steps from here are, or have been, taken care of elsewhere.
         let mut settled = sleep;
+        // Threads that this task has explored, or a twin of theirs.
+        let mut covered = 0u64;
         for t in (0..self.threads()).filter(|&t| wanted.contains(t)) {
             let asleep = t < Sleep::BITS as usize && settled >> t & 1 != 0;
             if asleep {
                 continue;
+            }
+            let mut twin = twins.iter().filter(|(later, _)| *later == t);
+            if twin.any(|(_, first)| covered >> first & 1 != 0) {
+                covered |= 1 << t;
+                continue;
+            }
+            if !twins.is_empty() {
+                covered |= 1 << t;
             }
             let inherited = if self.reductions.sleep { independent(settled, next, t) } else { 0 };
             let mut any = false;
             let _ = self.successors::<()>(base, work, t, others, |work, ()| {
                 any = true;
                 let sleep = inherited & !work.hurried();
-                self.hand_over(work, packed, sleep, sink);
+                self.hand_over(work, packed, renaming, sleep, sink);
                 ControlFlow::Continue(())
             });
             if any && t < Sleep::BITS as usize && self.reductions.sleep {
@@ -769,40 +791,30 @@ impl Machine for ProgramMachine {
         }
     }
 
-    fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action> {
-        let Some(words) = from else { return self.beginning().1 };
-        let (mut base, mut work, mut packed) = (Work::default(), Work::default(), Vec::new());
-        let mut others = Others::default();
-        self.unpack(words, &mut base);
-        self.others_futures(&base, &mut others.of_base);
-        let mut found = None;
-        let mut look = |work: &mut Work, record: &Vec<Action>| {
-            self.bury(work);
-            self.pack(work, &mut packed);
-            if packed != to {
-                return ControlFlow::Continue(());
-            }
-            found = Some(record.clone());
-            ControlFlow::Break(())
-        };
-        for t in 0..self.threads() {
-            if self.successors(&base, &mut work, t, &mut others, &mut look).is_break() {
-                break;
-            }
-        }
-        found.expect("a stored state has a step from its parent")
+    fn trace(&self, line: &[Vec<u64>]) -> Vec<Action> {
+        self.walk(line).0
     }
 }
 
 impl ProgramMachine {
     #[inline]
-    fn hand_over(&self, work: &mut Work, packed: &mut Vec<u64>, sleep: Sleep, sink: &mut impl Sink) {
+    fn hand_over(
+        &self,
+        work: &mut Work,
+        packed: &mut Vec<u64>,
+        renaming: &mut Renaming,
+        mut sleep: Sleep,
+        sink: &mut impl Sink,
+    ) {
         if self.is_hopeless(work) {
             return;
         }
         let long = work.buffers.iter().any(|b| b.len() as Value > BUFFER_LENGTH.hi);
         if !long {
-            self.bury(work);
+            self.represent(work, renaming);
+            if !self.symmetry.is_none() {
+                sleep = renaming.sleep(sleep);
+            }
             self.pack(work, packed);
         }
         if long || packed.len() > MAX_WORDS {
@@ -811,6 +823,55 @@ impl ProgramMachine {
         }
         sink.state(packed, sleep);
     }
+}
+
+impl ProgramMachine {
+    /// The decisions along a line of stored states, and who is who in the last of them: per thread there, the thread of
+    /// the run. Stored states are representatives, so every step may give the threads other names.
+    pub(crate) fn walk(&self, line: &[Vec<u64>]) -> (Vec<Action>, Vec<usize>) {
+        let (mut work, mut actions) = self.beginning::<Vec<Action>>();
+        let mut scratch = Scratch::default();
+        self.represent(&mut work, &mut scratch.renaming);
+        let mut names = scratch.renaming.was.clone();
+        for pair in line.windows(2) {
+            let (steps, was) = self.step(&mut scratch, &pair[0], &pair[1]);
+            actions.extend(steps.into_iter().map(|a| renamed(a, &names)));
+            names = was.into_iter().map(|t| names[t]).collect();
+        }
+        (actions, names)
+    }
+
+    /// The decisions that lead from one stored state to the next, and per thread of the next who it was before.
+    fn step(&self, scratch: &mut Scratch, from: &[u64], to: &[u64]) -> (Vec<Action>, Vec<usize>) {
+        let Scratch { base, work, packed, others, renaming, .. } = scratch;
+        self.unpack(from, base);
+        self.others_futures(base, &mut others.of_base);
+        let mut found = None;
+        let mut look = |work: &mut Work, record: &Vec<Action>| {
+            self.represent(work, renaming);
+            self.pack(work, packed);
+            if packed != to {
+                return ControlFlow::Continue(());
+            }
+            found = Some((record.clone(), renaming.was.clone()));
+            ControlFlow::Break(())
+        };
+        let mut threads = 0..self.threads();
+        let _ = threads.try_for_each(|t| self.successors(base, work, t, others, &mut look));
+        found.expect("a stored state has a step from its parent")
+    }
+
+    /// Turns the state into the one that is stored for it.
+    #[inline]
+    fn represent(&self, work: &mut Work, renaming: &mut Renaming) {
+        self.bury(work);
+        self.symmetry.represent(&self.code, work, renaming);
+    }
+}
+
+/// A decision of a state's thread as one of the run's.
+pub(crate) fn renamed(action: Action, names: &[usize]) -> Action {
+    Action { thread: ThreadId(names[action.thread.index()] as u16), ..action }
 }
 
 /// The threads among `settled` whose next steps are independent of t's.
