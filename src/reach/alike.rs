@@ -15,7 +15,7 @@
 //! generate all permutations of them: a *group*.
 //! Not here: what the machine does with groups (`symmetry`).
 
-use super::compile::{CClause, CThread, Code, Compiled, Modify, Node, Op, SlotAtom};
+use super::compile::{CClause, CThread, Code, Compiled, Fold, Modify, Node, Op, SlotAtom};
 use crate::model::access::Access;
 use crate::model::{BinOp, Expr, UnOp, Value};
 use crate::verdict::When;
@@ -70,7 +70,8 @@ pub fn groups(code: &Compiled) -> (Vec<Group>, Vec<u32>) {
 /// Per thread the first one whose graph has the same shape.
 fn leaders(code: &Compiled) -> Vec<usize> {
     let threads = &code.threads;
-    let same = |t: usize, u: usize| registers(code, t) == registers(code, u) && same_shape(&threads[t], &threads[u]);
+    let same =
+        |t: usize, u: usize| registers(code, t) == registers(code, u) && same_shape(&threads[t], &threads[u]);
     (0..threads.len()).map(|t| (0..t).find(|&u| same(t, u)).unwrap_or(t)).collect()
 }
 
@@ -224,7 +225,8 @@ impl Sorts {
         }
         let ops = |t: usize| code.threads[t].nodes.iter().flat_map(|n| &n.edges).map(|e| &e.op);
         for (p, q) in ops(t).zip(ops(u)) {
-            let cells = (p.address().and_then(|a| cell_slot(code, a)), q.address().and_then(|a| cell_slot(code, a)));
+            let cells =
+                (p.address().and_then(|a| cell_slot(code, a)), q.address().and_then(|a| cell_slot(code, a)));
             if let (Some(c), Some(d)) = cells {
                 self.join(c, d);
             }
@@ -367,8 +369,22 @@ impl<'a> Swap<'a> {
             && m.next.map(|a| self.access(a)) == n.next
             && m.dead.len() == n.dead.len()
             && dead.all(|(d, e)| self.slot(d.0) == e.0 && d.1 == e.1)
+            && m.folded.len() == n.folded.len()
+            && m.folded.iter().zip(&n.folded).all(|(d, e)| self.same_fold(d, e))
             && m.edges.len() == n.edges.len()
-            && m.edges.iter().zip(&n.edges).all(|(d, e)| d.id == e.id && d.to == e.to && self.same_op(&d.op, &e.op))
+            && m.edges
+                .iter()
+                .zip(&n.edges)
+                .all(|(d, e)| d.id == e.id && d.to == e.to && self.same_op(&d.op, &e.op))
+    }
+
+    fn same_fold(&self, d: &Fold, e: &Fold) -> bool {
+        let sort = self.sorts[d.slot as usize];
+        let kept: BTreeSet<Value> = d.kept.iter().map(|&v| self.value(sort, v)).collect();
+        self.slot(d.slot) == e.slot
+            && d.other == e.other
+            && self.value(sort, d.other) == d.other
+            && kept == e.kept.iter().copied().collect()
     }
 
     fn access(&self, access: Access) -> Access {
@@ -406,7 +422,9 @@ impl<'a> Swap<'a> {
                 self.same_address(a, b) && self.same(x, y, self.contents(a))
             }
             (Op::Rmw { dst: d, addr: a, op: f }, Op::Rmw { dst: e, addr: b, op: g }) => {
-                target(self, *d, *e) && self.same_address(a, b) && self.same_modification(f, g, self.contents(a))
+                target(self, *d, *e)
+                    && self.same_address(a, b)
+                    && self.same_modification(f, g, self.contents(a))
             }
             (Op::Nop, Op::Nop) | (Op::Fence, Op::Fence) => true,
             (Op::Lock, Op::Lock) | (Op::Unlock, Op::Unlock) => true,

@@ -15,6 +15,7 @@ use crate::model::access::{self, Access, Futures};
 use crate::model::interval::{Interval, Intervals};
 use crate::model::live::{Live, Watched};
 use crate::model::mute::Mute;
+use crate::model::told::Told;
 use crate::model::{
     Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp,
     Value,
@@ -166,6 +167,16 @@ pub struct Node {
     pub visible: bool,
     /// Slots of registers that no longer matter here, with the values that stand for that.
     pub dead: Vec<(u32, Value)>,
+    /// Registers of which some values can no longer be told apart here.
+    pub folded: Vec<Fold>,
+}
+
+/// All values of the register but those that are kept are stored as one.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    pub slot: u32,
+    pub kept: Vec<Value>,
+    pub other: Value,
 }
 
 #[derive(Clone, Debug)]
@@ -239,6 +250,9 @@ struct Compiler<'a> {
     futures: Futures,
     live: Live,
     mute: Mute,
+    told: Told,
+    /// Per thread and register the value that stands for those which cannot be told apart.
+    unlike: Vec<Vec<Option<Value>>>,
     watched: Watched,
     watched_cells: Vec<u32>,
     /// Per thread the locations that the goal names in states that are not final.
@@ -258,6 +272,10 @@ impl<'a> Compiler<'a> {
         } else {
             (Mute::nothing(program), Live::of(program, &watched, |_, _| false))
         };
+        let told = match reductions.liveness {
+            true => Told::of(program, &watched, |t, e| mute.is_mute(t, e)),
+            false => Told::nothing(program),
+        };
         let futures = Futures::of(program, &intervals, |t, e| mute.is_mute(t, e));
         let mut next = lock_slot(program.threads().len()) + 1;
         let mut register_base = Vec::new();
@@ -274,6 +292,8 @@ impl<'a> Compiler<'a> {
             futures,
             live,
             mute,
+            told,
+            unlike: Vec::new(),
             watched,
             watched_cells,
             watched_locs,
@@ -282,9 +302,10 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn run(self) -> Compiled {
+    fn run(mut self) -> Compiled {
         let numbering: Vec<Numbering> =
             self.program.thread_ids().map(|t| Numbering::new(&self.stops(t))).collect();
+        self.unlike = self.program.thread_ids().map(|t| self.unlike(t, &numbering[t.index()])).collect();
         let slots = self.slots(&numbering);
         let threads: Vec<CThread> =
             self.program.thread_ids().map(|t| self.thread(t, &numbering[t.index()], &slots)).collect();
@@ -419,9 +440,35 @@ impl<'a> Compiler<'a> {
             let known = all.filter_map(|l| self.intervals.register(t, l, r));
             return Some(known.fold(Interval::constant(0), Interval::join));
         }
+        let values = self.live_values(t, r, numbering);
+        match self.unlike[t.index()][r.index()] {
+            Some(other) => values.map(|i| i.join(Interval::constant(other))),
+            None => values,
+        }
+    }
+
+    fn live_values(&self, t: ThreadId, r: Reg, numbering: &Numbering) -> Option<Interval> {
+        self.live_stops(t, r, numbering)
+            .filter_map(|l| self.intervals.register(t, l, r))
+            .reduce(Interval::join)
+    }
+
+    fn live_stops(&self, t: ThreadId, r: Reg, numbering: &Numbering) -> impl Iterator<Item = Loc> {
         let stops = self.program.thread(t).locations().filter(|l| numbering.is_stop(*l));
-        let live = stops.filter(|&l| self.live.is_live(t, l, r));
-        live.filter_map(|l| self.intervals.register(t, l, r)).reduce(Interval::join)
+        stops.filter(move |&l| self.live.is_live(t, l, r))
+    }
+
+    /// Per register of the thread a value that it never has and is never compared with, to stand for those which
+    /// cannot be told apart; none for a register that would gain nothing by it.
+    fn unlike(&self, t: ThreadId, numbering: &Numbering) -> Vec<Option<Value>> {
+        let one = |r: Reg| {
+            let constants = self.told.compared(t, r)?;
+            let values = self.live_values(t, r, numbering)?;
+            let many = |l: Loc| self.told.constants(t, l, r).is_some_and(|c| c.len() as u64 <= values.more());
+            let highest = constants.last().map_or(values.hi, |&c| values.hi.max(c));
+            self.live_stops(t, r, numbering).any(many).then(|| highest.checked_add(1))?
+        };
+        (0..self.program.thread(t).registers().len() as u16).map(Reg).map(one).collect()
     }
 
     fn initial(&self, numbering: &[Numbering]) -> Vec<Value> {
@@ -454,6 +501,7 @@ impl<'a> Compiler<'a> {
                 dead: self.dead(t, slots, |r| {
                     !self.reductions.liveness || self.watched.always[t.index()].contains(&r)
                 }),
+                folded: vec![],
             });
         }
         CThread {
@@ -493,6 +541,7 @@ impl<'a> Compiler<'a> {
             lost: facts.lost[i],
             visible: facts.visible[i],
             dead: self.dead(t, slots, |r| self.live.is_live(t, loc, r)),
+            folded: if numbering.is_stop(loc) { self.folded(t, loc) } else { vec![] },
             edges: edges.into_iter().map(|(id, e)| self.edge(t, id, e, numbering)).collect(),
         }
     }
@@ -505,6 +554,16 @@ impl<'a> Compiler<'a> {
             .filter(|&r| !live(r))
             .filter_map(|r| Some(((base + r.index()) as u32, slots[base + r.index()]?.lo)))
             .collect()
+    }
+
+    /// Registers of which some values can no longer be told apart at a location.
+    fn folded(&self, t: ThreadId, loc: Loc) -> Vec<Fold> {
+        let one = |(r, other): (usize, &Option<Value>)| {
+            let kept = self.told.constants(t, loc, Reg(r as u16));
+            let other = other.filter(|_| self.live.is_live(t, loc, Reg(r as u16)))?;
+            Some(Fold { slot: (self.register_base[t.index()] + r) as u32, kept: kept?, other })
+        };
+        self.unlike[t.index()].iter().enumerate().filter_map(one).collect()
     }
 
     fn facts(&self, t: ThreadId, numbering: &Numbering) -> Facts {

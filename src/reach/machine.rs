@@ -497,13 +497,20 @@ impl ProgramMachine {
             && (!node.may_hurry || others.conflicts(self.next_step(work, t)))
     }
 
-    /// Sets registers that no longer matter to the value that stands for that, where threads have moved.
+    /// Sets registers that no longer matter to the value that stands for that, and values that can no longer be told
+    /// apart to one, where threads have moved.
     #[inline]
     pub(crate) fn bury(&self, work: &mut Work) {
         for &t in &work.moved {
             let node = &self.code.threads[t].nodes[work.vals[t] as usize];
             for &(slot, value) in &node.dead {
                 work.vals[slot as usize] = value;
+            }
+            for fold in &node.folded {
+                let value = &mut work.vals[fold.slot as usize];
+                if !fold.kept.contains(value) {
+                    *value = fold.other;
+                }
             }
         }
     }

@@ -50,7 +50,16 @@ impl Reductions {
     pub const NONE: Reductions = Reductions::all(false);
 
     const fn all(on: bool) -> Reductions {
-        Reductions { steps: on, liveness: on, por: on, sleep: on, packing: on, prune: on, mute: on, symmetry: on }
+        Reductions {
+            steps: on,
+            liveness: on,
+            por: on,
+            sleep: on,
+            packing: on,
+            prune: on,
+            mute: on,
+            symmetry: on,
+        }
     }
 }
 

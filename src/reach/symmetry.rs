@@ -21,7 +21,6 @@ use super::alike::{Group, groups};
 use super::compile::{Compiled, Node, lock_slot};
 use super::machine::Work;
 use crate::model::Value;
-use std::cmp::Ordering;
 
 /// How often members that name each other are sorted anew.
 const ROUNDS: usize = 4;
@@ -31,8 +30,6 @@ pub struct Symmetry {
     orbits: Vec<Orbit>,
     /// Per thread and node the registers that matter there, if any group has members at all.
     live: Vec<Vec<Vec<u32>>>,
-    /// The sort of each slot.
-    sorts: Vec<u32>,
     register_base: Vec<usize>,
     memory: usize,
     lock: usize,
@@ -49,8 +46,6 @@ struct Orbit {
     named: Vec<Option<usize>>,
     /// Slots of cells that may name members and belong to none of them.
     shared: Vec<u32>,
-    /// May one member hold what stands for another?
-    may_cross: bool,
 }
 
 /// One worker's space for renaming.
@@ -58,6 +53,9 @@ struct Orbit {
 pub struct Renaming {
     vals: Vec<Value>,
     buffers: Vec<Vec<(u32, Value)>>,
+    /// What can be said of each member of a group, one after the other, and where each ends.
+    keys: Vec<Value>,
+    ends: Vec<usize>,
     /// The places of a group's members in their new order.
     order: Vec<usize>,
     ranks: Vec<usize>,
@@ -69,6 +67,39 @@ impl Renaming {
     fn begin(&mut self, threads: usize) {
         self.was.clear();
         self.was.extend(0..threads);
+    }
+
+    fn all_alike(&mut self, members: usize) {
+        self.ranks.clear();
+        self.ranks.resize(members, 0);
+    }
+
+    /// What is said of a member.
+    #[inline]
+    fn key(&self, member: usize) -> &[Value] {
+        let start = if member == 0 { 0 } else { self.ends[member - 1] };
+        &self.keys[start..self.ends[member]]
+    }
+
+    /// Sorting by insertion, for a state is mostly in order already.
+    fn sort(&mut self) {
+        for k in 1..self.order.len() {
+            let mut at = k;
+            while at > 0 && self.key(self.order[at - 1]) > self.key(self.order[at]) {
+                self.order.swap(at - 1, at);
+                at -= 1;
+            }
+        }
+    }
+
+    /// Per member its place in the new order, the same for members that are alike.
+    fn places(&self) -> Vec<usize> {
+        let mut places = vec![0; self.order.len()];
+        for (k, pair) in self.order.windows(2).enumerate() {
+            let tied = self.key(pair[0]) == self.key(pair[1]);
+            places[pair[1]] = if tied { places[pair[0]] } else { k + 1 };
+        }
+        places
     }
 
     /// The sleep set of the representative.
@@ -89,7 +120,6 @@ impl Symmetry {
         Symmetry {
             live: (0..code.threads.len()).map(|t| live(code, t)).collect(),
             orbits: groups.into_iter().map(|group| Orbit::new(code, &sorts, group)).collect(),
-            sorts,
             register_base: code.register_base.clone(),
             memory: code.memory,
             lock: lock_slot(code.threads.len()),
@@ -120,120 +150,73 @@ impl Symmetry {
     pub fn twins(&self, work: &Work, renaming: &mut Renaming, twins: &mut Vec<(usize, usize)>) {
         twins.clear();
         for orbit in &self.orbits {
-            if self.crosses(orbit, work) || self.is_named_outside(orbit, work) {
+            renaming.all_alike(orbit.group.members.len());
+            let crosses = self.describe(orbit, work, renaming);
+            if crosses || self.is_named_outside(orbit, work) {
                 continue;
             }
-            renaming.ranks.clear();
-            renaming.ranks.resize(orbit.group.members.len(), 0);
             let members = &orbit.group.members;
-            for i in 1..members.len() {
-                if self.compare(orbit, work, &renaming.ranks, i - 1, i) == Ordering::Equal {
-                    twins.push((members[i], members[i - 1]));
-                }
-            }
+            let same = (1..members.len()).filter(|&i| renaming.key(i - 1) == renaming.key(i));
+            twins.extend(same.map(|i| (members[i], members[i - 1])));
         }
     }
 
     /// Sorts the members; `renaming.order` says how.
     fn sort(&self, orbit: &Orbit, work: &Work, renaming: &mut Renaming) {
-        let members = orbit.group.members.len();
-        let Renaming { order, ranks, .. } = renaming;
-        order.clear();
-        order.extend(0..members);
-        ranks.clear();
-        ranks.resize(members, 0);
-        self.insert_all(orbit, work, order, ranks);
-        if !self.crosses(orbit, work) {
+        renaming.order.clear();
+        renaming.order.extend(0..orbit.group.members.len());
+        renaming.all_alike(orbit.group.members.len());
+        let crosses = self.describe(orbit, work, renaming);
+        renaming.sort();
+        if !crosses {
             return;
         }
         for _ in 0..ROUNDS {
-            let mut next = vec![0; members];
-            for k in 1..members {
-                let (before, this) = (order[k - 1], order[k]);
-                let tied = self.compare(orbit, work, ranks, before, this) == Ordering::Equal;
-                next[this] = if tied { next[before] } else { k };
-            }
-            if next == *ranks {
+            let next = renaming.places();
+            if next == renaming.ranks {
                 return;
             }
-            *ranks = next;
-            self.insert_all(orbit, work, order, ranks);
+            renaming.ranks = next;
+            self.describe(orbit, work, renaming);
+            renaming.sort();
         }
     }
 
-    /// Sorting by insertion, for a state is mostly in order already.
-    fn insert_all(&self, orbit: &Orbit, work: &Work, order: &mut [usize], ranks: &[usize]) {
-        for k in 1..order.len() {
-            let mut at = k;
-            while at > 0 && self.compare(orbit, work, ranks, order[at - 1], order[at]) == Ordering::Greater {
-                order.swap(at - 1, at);
-                at -= 1;
+    /// Writes down all that can be said of each member without saying who it is; the answer is whether a member holds
+    /// what stands for another.
+    fn describe(&self, orbit: &Orbit, work: &Work, renaming: &mut Renaming) -> bool {
+        let Renaming { keys, ends, ranks, .. } = renaming;
+        let (vals, owner) = (&work.vals, work.vals[self.lock]);
+        keys.clear();
+        ends.clear();
+        let mut key = Key { words: keys, crosses: false };
+        for (i, &t) in orbit.group.members.iter().enumerate() {
+            key.plain(vals[t]);
+            for &slot in &orbit.shared {
+                key.plain((orbit.named_by(slot as usize, vals[slot as usize]) == Some(i)) as Value);
             }
-        }
-    }
-
-    /// The order of two members, by all that can be said of them without saying who they are.
-    fn compare(&self, orbit: &Orbit, work: &Work, ranks: &[usize], i: usize, j: usize) -> Ordering {
-        let (t, u) = (orbit.group.members[i], orbit.group.members[j]);
-        let vals = &work.vals;
-        let owner = vals[self.lock];
-        let shared = |&slot: &u32| {
-            let named = orbit.named_by(slot, vals[slot as usize]);
-            (named == Some(i)).cmp(&(named == Some(j)))
-        };
-        let slot = |a: usize, b: usize| {
-            let (v, w) = (vals[a], vals[b]);
-            match orbit.named[a] {
-                None => v.cmp(&w),
-                Some(_) => orbit.seen(a as u32, v, i, ranks).cmp(&orbit.seen(b as u32, w, j, ranks)),
+            key.plain((owner == t as Value + 1) as Value);
+            let registers =
+                self.live[t][vals[t] as usize].iter().map(|r| self.register_base[t] + *r as usize);
+            let cells = orbit.group.cells.iter().map(|family| self.memory + family[i] as usize);
+            for slot in registers.chain(cells) {
+                match orbit.named[slot] {
+                    None => key.plain(vals[slot]),
+                    Some(_) => key.seen(orbit.seen(slot, vals[slot], i, ranks)),
+                }
             }
-        };
-        let register = |r: &u32| slot(self.register_base[t] + *r as usize, self.register_base[u] + *r as usize);
-        let cell = |family: &Vec<u32>| slot(self.memory + family[i] as usize, self.memory + family[j] as usize);
-        vals[t]
-            .cmp(&vals[u])
-            .then_with(|| first_difference(orbit.shared.iter().map(shared)))
-            .then_with(|| (owner == t as Value + 1).cmp(&(owner == u as Value + 1)))
-            .then_with(|| first_difference(self.live[t][vals[t] as usize].iter().map(register)))
-            .then_with(|| first_difference(orbit.group.cells.iter().map(cell)))
-            .then_with(|| match work.buffers.is_empty() {
-                true => Ordering::Equal,
-                false => self.compare_buffers(orbit, work, ranks, i, j),
-            })
-    }
-
-    fn compare_buffers(&self, orbit: &Orbit, work: &Work, ranks: &[usize], i: usize, j: usize) -> Ordering {
-        let seen = |member: usize, &(cell, value): &(u32, Value)| {
-            let place = match orbit.family[cell as usize] {
-                None => (Seen::Nobody(cell as Value), 0),
-                Some((family, owner)) if owner == member => (Seen::Itself, family),
-                Some((family, owner)) => (Seen::Other(ranks[owner]), family),
-            };
-            (place, orbit.seen((self.memory + cell as usize) as u32, value, member, ranks))
-        };
-        let (t, u) = (orbit.group.members[i], orbit.group.members[j]);
-        let (own, other) = (&work.buffers[t], &work.buffers[u]);
-        let entries = own.iter().zip(other).map(|(a, b)| seen(i, a).cmp(&seen(j, b)));
-        own.len().cmp(&other.len()).then_with(|| first_difference(entries))
-    }
-
-    /// Does a member hold what stands for another one?
-    fn crosses(&self, orbit: &Orbit, work: &Work) -> bool {
-        if !orbit.may_cross && work.buffers.is_empty() {
-            return false;
+            for &(cell, value) in self.pending(work, t) {
+                let (family, place) = match orbit.family[cell as usize] {
+                    None => (-1, Seen::Nobody(cell as Value)),
+                    Some((family, named)) => (family as Value, Seen::member(named, i, ranks)),
+                };
+                key.plain(family);
+                key.seen(place);
+                key.seen(orbit.seen(self.memory + cell as usize, value, i, ranks));
+            }
+            ends.push(key.words.len());
         }
-        let foreign = |i: usize, slot: usize| {
-            orbit.named_by(slot as u32, work.vals[slot]).is_some_and(|named| named != i)
-        };
-        let member = |(i, &t): (usize, &usize)| {
-            let node = work.vals[t] as usize;
-            let mut registers = self.live[t][node].iter().map(|r| self.register_base[t] + *r as usize);
-            let mut cells = orbit.group.cells.iter().map(|family| self.memory + family[i] as usize);
-            registers.any(|s| foreign(i, s))
-                || cells.any(|s| foreign(i, s))
-                || self.pending(work, t).iter().any(|e| self.names(orbit, e).any(|named| named != i))
-        };
-        orbit.group.members.iter().enumerate().any(member)
+        key.crosses
     }
 
     /// Does a thread outside the group hold what stands for a member, or wait to store to a member's cell?
@@ -242,20 +225,16 @@ impl Symmetry {
         outside.into_iter().any(|t| {
             let node = work.vals[t] as usize;
             let mut registers = self.live[t][node].iter().map(|r| self.register_base[t] + *r as usize);
-            registers.any(|s| orbit.named_by(s as u32, work.vals[s]).is_some())
-                || self.pending(work, t).iter().any(|e| self.names(orbit, e).next().is_some())
+            registers.any(|s| orbit.named_by(s, work.vals[s]).is_some())
+                || self.pending(work, t).iter().any(|&(cell, value)| {
+                    let named = orbit.named_by(self.memory + cell as usize, value);
+                    orbit.family[cell as usize].is_some() || named.is_some()
+                })
         })
     }
 
     fn pending<'a>(&self, work: &'a Work, t: usize) -> &'a [(u32, Value)] {
         work.buffers.get(t).map_or(&[], |b| b)
-    }
-
-    /// The members that a waiting store names, by its cell and by its value.
-    fn names(&self, orbit: &Orbit, &(cell, value): &(u32, Value)) -> impl Iterator<Item = usize> + use<> {
-        let owner = orbit.family[cell as usize].map(|(_, owner)| owner);
-        let named = orbit.named_by((self.memory + cell as usize) as u32, value);
-        owner.into_iter().chain(named)
     }
 
     /// Puts the members of the group into their new order.
@@ -264,7 +243,7 @@ impl Symmetry {
         new_place.clear();
         new_place.resize(order.len(), 0);
         order.iter().enumerate().for_each(|(new, &old)| new_place[old] = new);
-        let renamed = |slot: usize, v: Value| orbit.renamed(slot as u32, v, new_place);
+        let renamed = |slot: usize, v: Value| orbit.renamed(slot, v, new_place);
         vals.clone_from(&work.vals);
         let members = &orbit.group.members;
         for (new, &old) in order.iter().enumerate() {
@@ -309,17 +288,45 @@ impl Symmetry {
     }
 }
 
-fn first_difference(mut all: impl Iterator<Item = Ordering>) -> Ordering {
-    all.find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
-}
-
 /// What a value is to the member that holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 enum Seen {
+    /// No name of a member.
     Nobody(Value),
     Itself,
     /// A member of this rank.
     Other(usize),
+}
+
+impl Seen {
+    #[inline]
+    fn member(named: usize, holder: usize, ranks: &[usize]) -> Seen {
+        if named == holder { Seen::Itself } else { Seen::Other(ranks[named]) }
+    }
+}
+
+/// What is said of one member after the other.
+struct Key<'a> {
+    words: &'a mut Vec<Value>,
+    /// Somebody holds what stands for somebody else.
+    crosses: bool,
+}
+
+impl Key<'_> {
+    #[inline]
+    fn plain(&mut self, v: Value) {
+        self.words.push(v);
+    }
+
+    #[inline]
+    fn seen(&mut self, seen: Seen) {
+        self.words.extend(match seen {
+            Seen::Nobody(v) => [0, v],
+            Seen::Itself => [1, 0],
+            Seen::Other(rank) => [2, rank as Value],
+        });
+        self.crosses |= matches!(seen, Seen::Other(_));
+    }
 }
 
 impl Orbit {
@@ -334,34 +341,27 @@ impl Orbit {
         let names = |slot: usize| named[slot].is_some() && code.bounds[slot].is_some();
         let shared = (0..code.cells).filter(|&c| family[c].is_none()).map(|c| code.memory + c);
         let shared = shared.filter(|&s| names(s)).map(|s| s as u32).collect();
-        let registers = |t: usize| {
-            let end = code.register_base.get(t + 1).copied().unwrap_or(code.memory);
-            code.register_base[t]..end
-        };
-        let may_cross = group.members.iter().any(|&t| registers(t).any(names))
-            || group.cells.iter().flatten().any(|&c| names(code.memory + c as usize));
-        Orbit { place: (0..code.threads.len()).map(place).collect(), family, named, shared, may_cross, group }
+        Orbit { place: (0..code.threads.len()).map(place).collect(), family, named, shared, group }
     }
 
     /// The member that a value stands for in a slot.
     #[inline]
-    fn named_by(&self, slot: u32, v: Value) -> Option<usize> {
-        let values = &self.group.values[self.named[slot as usize]?].1;
+    fn named_by(&self, slot: usize, v: Value) -> Option<usize> {
+        let values = &self.group.values[self.named[slot]?].1;
         values.iter().position(|&own| own == v)
     }
 
     #[inline]
-    fn seen(&self, slot: u32, v: Value, member: usize, ranks: &[usize]) -> Seen {
+    fn seen(&self, slot: usize, v: Value, holder: usize, ranks: &[usize]) -> Seen {
         match self.named_by(slot, v) {
             None => Seen::Nobody(v),
-            Some(named) if named == member => Seen::Itself,
-            Some(named) => Seen::Other(ranks[named]),
+            Some(named) => Seen::member(named, holder, ranks),
         }
     }
 
     #[inline]
-    fn renamed(&self, slot: u32, v: Value, new_place: &[usize]) -> Value {
-        match (self.named[slot as usize], self.named_by(slot, v)) {
+    fn renamed(&self, slot: usize, v: Value, new_place: &[usize]) -> Value {
+        match (self.named[slot], self.named_by(slot, v)) {
             (Some(which), Some(old)) => self.group.values[which].1[new_place[old]],
             _ => v,
         }
@@ -383,4 +383,84 @@ fn live(code: &Compiled, t: usize) -> Vec<Vec<u32>> {
         stored.clone().filter(alive).map(|s| (s - base) as u32).collect()
     };
     code.threads[t].nodes.iter().filter(|n| n.stop).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Memory, ProgramMachine, Reductions, Search, explore};
+    use crate::front::tso;
+    use crate::reach::Order;
+    use crate::verdict::{Goal, Limits};
+
+    /// How many threads may change places, and how many states are stored.
+    fn counts(source: &str, memory: Memory) -> (usize, u64) {
+        let program = tso::read(source, &[]).unwrap().program;
+        let machine = ProgramMachine::new(&program, &Goal::of(&program), memory, Reductions::ALL);
+        let found = explore(&machine, &Limits::default(), Search::new(Order::BreadthFirst, 1));
+        (machine.interchangeable(), found.states)
+    }
+
+    fn interchangeable(source: &str) -> usize {
+        counts(source, Memory::Sc).0
+    }
+
+    #[test]
+    fn copies_of_a_template_are_interchangeable() {
+        let race = |goal: &str| {
+            format!(
+                "shared x; thread p[i in 1..=4]; store [x], i; load r, [x]; won: assume r == i; end; {goal}"
+            )
+        };
+        assert_eq!(interchangeable(&race("forbid two i: p[i]@won")), 4);
+        assert_eq!(interchangeable(&race("exists all i: p[i].r == 1")), 0);
+        assert_eq!(interchangeable(&race("exists some i: p[i].r == [x]")), 4);
+        assert_eq!(interchangeable(&race("forbid p[2]@won")), 3);
+    }
+
+    #[test]
+    fn own_cells_move_with_their_threads() {
+        let own = "shared b[3], x; thread p[i in 0..3]; store [b + i], 1; load r, [x]; store [x], 1; load s, [b + i]; end
+                   exists two i: p[i].s == 1 && p[i].r == 0";
+        assert_eq!(interchangeable(own), 3);
+    }
+
+    #[test]
+    fn two_threads_that_mirror_each_other_are_interchangeable() {
+        let sb =
+            "shared x, y; thread p; store [x], 1; load r, [y]; end; thread q; store [y], 1; load r, [x]; end
+                  exists p.r == 0 && q.r == 0";
+        assert_eq!(counts(sb, Memory::Tso(None)).0, 2);
+        assert_eq!(interchangeable(&sb.replace("exists p.r == 0", "exists p.r == 1")), 0);
+    }
+
+    #[test]
+    fn what_is_not_only_copied_and_compared_does_not_move() {
+        let with = |line: &str| {
+            format!(
+                "shared x; thread p[i in 1..=3]; store [x], i; load r, [x]; {line}; end; exists two i: p[i].r == [x]"
+            )
+        };
+        assert_eq!(interchangeable(&with("nop")), 3);
+        assert_eq!(interchangeable(&with("assume r < 3")), 0);
+        assert_eq!(interchangeable(&with("s = r + 1; store [x], s")), 0);
+        assert_eq!(interchangeable(&with("if r == 2 goto on; store [x], 0; on: nop")), 2);
+    }
+
+    #[test]
+    fn looking_at_the_others_in_a_fixed_order_is_not_symmetric() {
+        let scan = "shared b[3]; thread p[i in 0..3]; store [b + i], 1; repeat k in 0..3 { load r, [b + k]; assume r }
+                    end; exists two i: p[i].r == 0";
+        assert_eq!(interchangeable(scan), 0);
+    }
+
+    #[test]
+    fn one_state_is_stored_for_all_orders() {
+        let counted = |n: usize| {
+            let source = format!(
+                "shared x; thread p[i in 1..={n}]; load r, [x]; store [x], 1; load r, [x]; end; exists all i: p[i].r == 0"
+            );
+            counts(&source, Memory::Sc).1
+        };
+        assert!(counted(8) < 4 * counted(4), "{} and {}", counted(8), counted(4));
+    }
 }
