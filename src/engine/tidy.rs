@@ -19,6 +19,7 @@ pub fn tidy(program: &Program, goal: &Goal, model: Model, run: Vec<Action>) -> V
     match tidier.ends(&run) {
         Some(run) if run.len() <= LONG => {
             let run = tidier.without_delays(run);
+            let run = tidier.with_fewer_delays(run);
             tidier.without_switches(run)
         }
         _ => run,
@@ -60,6 +61,31 @@ impl Tidier<'_> {
             store += 1;
         }
         run
+    }
+
+    /// Flushes stores at once where it does as well if the others go first; the last store is the first to be tried.
+    fn with_fewer_delays(&mut self, mut run: Vec<Action>) -> Vec<Action> {
+        for store in (0..run.len()).rev() {
+            if let Some(flush) = self.flush_of(&run, store).filter(|&f| f > store + 1)
+                && let Some(better) = self.after_others(&run, store, flush)
+            {
+                run = better;
+            }
+        }
+        run
+    }
+
+    /// The run with a store flushed at once, after what the other threads did while it waited; their flushes keep their
+    /// places.
+    fn after_others(&mut self, run: &[Action], store: usize, flush: usize) -> Option<Vec<Action>> {
+        let others = |a: &&Action| a.thread != run[store].thread && a.act != Act::Flush;
+        let waiting = &run[store + 1..flush];
+        let mut other = run[..store].to_vec();
+        other.extend(waiting.iter().filter(others));
+        other.extend([run[store], run[flush]]);
+        other.extend(waiting.iter().filter(|a| !others(a)));
+        other.extend(&run[flush + 1..]);
+        self.ends(&other)
     }
 
     /// Where the store at this place of the run is flushed; `None` if it is no store, or never.
@@ -104,6 +130,20 @@ mod tests {
     use super::*;
     use crate::front::tso;
     use crate::model::{EdgeId, ThreadId};
+
+    #[test]
+    fn one_delay_is_enough_where_two_were_found() {
+        let source = "shared x, y; thread p; store [x], 1; load r, [y]; end
+                      thread q; store [y], 1; load r, [x]; end
+                      exists p.r == 0 && q.r == 0";
+        let program = tso::read(source, &[]).expect("a program").program;
+        let step =
+            |t: u16, e: u32| Action { thread: ThreadId(t), act: Act::Step { edge: EdgeId(e), choice: None } };
+        let flush = |t: u16| Action { thread: ThreadId(t), act: Act::Flush };
+        let run = vec![step(0, 0), step(1, 0), step(1, 1), step(0, 1), flush(0), flush(1)];
+        let tidied = tidy(&program, &Goal::of(&program), Model::Tso, run);
+        assert_eq!(tidied, [step(0, 0), step(0, 1), step(1, 0), flush(1), step(1, 1), flush(0)]);
+    }
 
     #[test]
     fn a_store_that_need_not_wait_does_not_and_threads_go_on() {

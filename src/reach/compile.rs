@@ -161,10 +161,12 @@ pub struct Node {
     pub may_hurry: bool,
     /// From here on, the thread may go wrong by itself.
     pub may_trap: bool,
-    /// The end, or some location that the goal names, cannot be reached any more.
+    /// Something that a goal state may ask for can no longer happen: the end, a location that the goal names, an error.
     pub lost: bool,
     /// The next step, with the local steps after it, can change what the goal says.
     pub visible: bool,
+    /// The goal names this location in states that are not final.
+    pub named: bool,
     /// Slots of registers that no longer matter here, with the values that stand for that.
     pub dead: Vec<(u32, Value)>,
     /// Registers of which some values can no longer be told apart here.
@@ -207,6 +209,8 @@ pub enum SlotAtom {
 #[derive(Clone, Debug)]
 pub struct CClause {
     pub when: When,
+    /// It cannot hold unless a thread stands at a location that the goal names.
+    pub needs_named: bool,
     pub pred: Expr<SlotAtom>,
 }
 
@@ -498,6 +502,7 @@ impl<'a> Compiler<'a> {
                 may_trap: false,
                 lost: true,
                 visible: false,
+                named: false,
                 dead: self.dead(t, slots, |r| {
                     !self.reductions.liveness || self.watched.always[t.index()].contains(&r)
                 }),
@@ -540,6 +545,7 @@ impl<'a> Compiler<'a> {
             may_trap: facts.may_trap[i],
             lost: facts.lost[i],
             visible: facts.visible[i],
+            named: self.watched_locs[t.index()].contains(&loc),
             dead: self.dead(t, slots, |r| self.live.is_live(t, loc, r)),
             folded: if numbering.is_stop(loc) { self.folded(t, loc) } else { vec![] },
             edges: edges.into_iter().map(|(id, e)| self.edge(t, id, e, numbering)).collect(),
@@ -575,27 +581,30 @@ impl<'a> Compiler<'a> {
         let passed = |loc: Loc| !numbering.is_stop(loc);
         let named = self.named_locs(t);
         let without_way = |goal: &Loc| reaching(thread, &[*goal]).into_iter().map(|r| !r);
+        let may_trap = backward(thread, &sources(&|_, e| self.may_trap(t, e)), |_| true);
+        let could_trap = may_trap.contains(&true);
+        let harmless = may_trap.iter().map(|may| could_trap && !may).collect();
         // With so many that looking for a way to each would take long, every location counts as a loss.
         let lost = match named.len() {
-            0..=MANY_NAMED => named
-                .iter()
-                .map(|l| without_way(l).collect::<Vec<bool>>())
-                .reduce(|a, b| a.iter().zip(b).map(|(x, y)| *x || y).collect())
-                .unwrap_or_default(),
+            0..=MANY_NAMED => named.iter().fold(harmless, |lost: Vec<bool>, l| {
+                lost.iter().zip(without_way(l)).map(|(x, y)| *x || y).collect()
+            }),
             _ => vec![true; thread.graph().node_count()],
         };
         Facts {
             sticky: backward(thread, &sources(&|id, _| closes[id.index()]), passed),
             visible: backward(thread, &sources(&|_, e| self.is_visible(t, e)), passed),
-            may_trap: backward(thread, &sources(&|_, e| self.may_trap(t, e)), |_| true),
+            may_trap,
             lost,
         }
     }
 
-    /// The locations of the thread that a goal state may ask for, its end among them.
+    /// The locations of the thread that a goal state may ask for: its end among them if final states are looked at.
     fn named_locs(&self, t: ThreadId) -> Vec<Loc> {
         let mut named = self.watched_locs[t.index()].clone();
-        named.push(self.program.thread(t).end());
+        if self.goal.clauses.iter().any(|c| c.when == When::Final) {
+            named.push(self.program.thread(t).end());
+        }
         named.sort();
         named.dedup();
         named
@@ -639,7 +648,10 @@ impl<'a> Compiler<'a> {
     }
 
     fn clause(&self, when: When, pred: &Expr<Atom>, numbering: &[Numbering]) -> CClause {
-        CClause { when, pred: self.pred(pred, numbering) }
+        let mut locations_only = true;
+        pred.for_each_atom(&mut |a| locations_only &= matches!(a, Atom::At(..)));
+        let needs_named = when == When::Always && locations_only && pred.eval(&|_| 0) == Ok(0);
+        CClause { when, needs_named, pred: self.pred(pred, numbering) }
     }
 
     fn pred(&self, pred: &Expr<Atom>, numbering: &[Numbering]) -> Expr<SlotAtom> {

@@ -240,7 +240,8 @@ impl<M: Machine> Run<'_, M> {
     fn look_up(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier) {
         let found = &mut desk.found;
         // The other workers may add as many before they next say so.
-        let room = (found.entries.len() + MANY) * self.search.workers;
+        let others = self.search.workers - 1;
+        let room = found.entries.len() + (found.entries.len() + MANY) * others;
         if self.seen.settle(&mut desk.corner, room) {
             if self.memory_exceeded(self.seen.bytes_to_grow()) {
                 return;

@@ -15,6 +15,9 @@
 //! Two kinds of states are not stored at all (`prune`): those from which no goal state can be reached in the
 //! threads' graphs, and those that differ from their parent by a thread that only read and then got stuck.
 //!
+//! Stored states are also representatives of those that differ by the names of interchangeable threads alone
+//! (`symmetry`): all of the above is decided by tables that such a renaming leaves as they are.
+//!
 //! Under TSO a store is local unless the goal looks at its cell; a flush belongs to its thread, and hurries if
 //! nobody else may ever touch the cell.
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
@@ -525,8 +528,9 @@ impl ProgramMachine {
         }
         let ended = |(t, thread): (usize, &CThread)| work.vals[t] == thread.end as Value;
         let finished = || self.code.threads.iter().enumerate().all(ended);
-        let clauses = &mut self.code.clauses.iter();
-        clauses.any(|c| (c.when == When::Always || finished()) && self.holds(work, &c.pred))
+        let named = (0..self.threads()).any(|t| self.node(work, t).named);
+        let counts = |c: &CClause| (named || !c.needs_named) && (c.when == When::Always || finished());
+        self.code.clauses.iter().any(|c| counts(c) && self.holds(work, &c.pred))
     }
 
     /// Are all buffers empty, but for those that a block freezes?
@@ -818,8 +822,9 @@ impl ProgramMachine {
         }
         let long = work.buffers.iter().any(|b| b.len() as Value > BUFFER_LENGTH.hi);
         if !long {
-            self.represent(work, renaming);
+            self.bury(work);
             if !self.symmetry.is_none() {
+                self.symmetry.represent(&self.code, work, renaming);
                 sleep = renaming.sleep(sleep);
             }
             self.pack(work, packed);
@@ -868,8 +873,7 @@ impl ProgramMachine {
         found.expect("a stored state has a step from its parent")
     }
 
-    /// Turns the state into the one that is stored for it.
-    #[inline]
+    /// Turns the state into the one that is stored for it; `renaming` says who was who.
     fn represent(&self, work: &mut Work, renaming: &mut Renaming) {
         self.bury(work);
         self.symmetry.represent(&self.code, work, renaming);

