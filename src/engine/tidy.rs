@@ -63,45 +63,58 @@ impl Tidier<'_> {
         run
     }
 
-    /// Flushes stores at once where it does as well if the others go first; the last store is the first to be tried.
+    /// Flushes stores at once where it does as well if the others go first, and fewer wait for it. The last store is
+    /// the first to be tried.
     fn with_fewer_delays(&mut self, mut run: Vec<Action>) -> Vec<Action> {
         for store in (0..run.len()).rev() {
             if let Some(flush) = self.flush_of(&run, store).filter(|&f| f > store + 1)
-                && let Some(better) = self.after_others(&run, store, flush)
+                && let Some(other) = self.after_others(&run, store, flush)
             {
-                run = better;
+                let other = self.without_delays(other);
+                run = if self.delayed(&other) < self.delayed(&run) { other } else { run };
             }
         }
         run
     }
 
-    /// The run with a store flushed at once, after what the other threads did while it waited; their flushes keep their
-    /// places.
+    /// The run with a store flushed at once, after what each of the others did while it waited and before they stored or
+    /// flushed something themselves.
     fn after_others(&mut self, run: &[Action], store: usize, flush: usize) -> Option<Vec<Action>> {
-        let others = |a: &&Action| a.thread != run[store].thread && a.act != Act::Flush;
-        let waiting = &run[store + 1..flush];
-        let mut other = run[..store].to_vec();
-        other.extend(waiting.iter().filter(others));
-        other.extend([run[store], run[flush]]);
-        other.extend(waiting.iter().filter(|a| !others(a)));
-        other.extend(&run[flush + 1..]);
-        self.ends(&other)
+        let mut busy = vec![run[store].thread];
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for &action in &run[store + 1..flush] {
+            if action.act == Act::Flush || self.is_store(&action) {
+                busy.push(action.thread);
+            }
+            if busy.contains(&action.thread) { after.push(action) } else { before.push(action) }
+        }
+        let at_once = [run[store], run[flush]];
+        self.ends(&[&run[..store], &before, &at_once, &after, &run[flush + 1..]].concat())
+    }
+
+    /// How many stores are not flushed at once?
+    fn delayed(&self, run: &[Action]) -> usize {
+        let waits = |&k: &usize| self.is_store(&run[k]) && self.flush_of(run, k) != Some(k + 1);
+        (0..run.len()).filter(waits).count()
+    }
+
+    fn is_store(&self, action: &Action) -> bool {
+        match action.act {
+            Act::Step { edge, .. } => {
+                Kind::of(&self.program.thread(action.thread).edge(edge).instr) == Kind::Store
+            }
+            Act::Flush => false,
+        }
     }
 
     /// Where the store at this place of the run is flushed; `None` if it is no store, or never.
     fn flush_of(&self, run: &[Action], store: usize) -> Option<usize> {
-        let Action { thread, act: Act::Step { edge, .. } } = run[store] else { return None };
-        if Kind::of(&self.program.thread(thread).edge(edge).instr) != Kind::Store {
+        if !self.is_store(&run[store]) {
             return None;
         }
+        let thread = run[store].thread;
         let is_flush = |a: &Action| a.thread == thread && a.act == Act::Flush;
-        let is_store = |a: &Action| match a.act {
-            Act::Step { edge, .. } => {
-                a.thread == thread && Kind::of(&self.program.thread(thread).edge(edge).instr) == Kind::Store
-            }
-            Act::Flush => false,
-        };
-        let before = run[..store].iter().filter(|a| is_store(a)).count();
+        let before = run[..store].iter().filter(|a| a.thread == thread && self.is_store(a)).count();
         (0..run.len()).filter(|&k| is_flush(&run[k])).nth(before)
     }
 
