@@ -75,7 +75,6 @@ const MOST_AUTO: u64 = 200_000;
 const UNDECIDED_BY_LAZY: &[&str] = &[
     // The goal stands in a block, where the others' buffers are frozen.
     "blocks/inside.tso",
-    // Violated, with more states than that.
     // Safe and not robust, and the loops always have one more delay to offer.
     "burns/burns-lean.tso",
     "dekker/dekker-loop-lean.tso",
