@@ -448,6 +448,8 @@ pub struct Stats {
     pub rounds: Vec<Round>,
     /// The longest buffer met, under TSO.
     pub longest_buffer: usize,
+    /// Threads that may change places with others, in the last program explored.
+    pub interchangeable: usize,
     pub time: Duration,
 }
 

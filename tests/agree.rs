@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program};
+use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program, template_program};
 use overtake::engine::{self, Engine, Options};
 use overtake::model::Program;
 use overtake::reach::{Order, Reductions};
@@ -19,7 +19,7 @@ const MOST: usize = 20_000;
 
 /// All on, all off, each alone off, each alone on.
 fn reductions() -> Vec<Reductions> {
-    let switches: [fn(&mut Reductions) -> &mut bool; 7] = [
+    let switches: [fn(&mut Reductions) -> &mut bool; 8] = [
         |r| &mut r.steps,
         |r| &mut r.liveness,
         |r| &mut r.por,
@@ -27,6 +27,7 @@ fn reductions() -> Vec<Reductions> {
         |r| &mut r.packing,
         |r| &mut r.prune,
         |r| &mut r.mute,
+        |r| &mut r.symmetry,
     ];
     let mut all = vec![Reductions::ALL, Reductions::NONE];
     for switch in switches {
@@ -298,5 +299,24 @@ proptest! {
         find(&horde.0, Model::Sc)?;
         find(&apart.0, Model::Sc)?;
         find(&buffered.0, Model::Tso)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn sc_answers_agree_on_templates(program in template_program(4, true)) {
+        compare(&program.0, Model::Sc, None)?;
+    }
+
+    #[test]
+    fn tso_answers_agree_on_templates(program in template_program(3, true), bound in 1usize..3) {
+        compare(&program.0, Model::Tso, Some(bound))?;
+    }
+
+    #[test]
+    fn tso_answers_agree_on_templates_without_loops(program in template_program(3, false)) {
+        compare(&program.0, Model::Tso, None)?;
     }
 }

@@ -7,7 +7,7 @@
 mod common;
 
 use common::robustness::brute_robust;
-use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program};
+use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program, template_program};
 use overtake::engine::{self, Engine, Options};
 use overtake::engine::{Form, Pruning};
 use overtake::model::Program;
@@ -88,6 +88,7 @@ fn robust(program: &Program) -> Result<(), TestCaseError> {
         (without(|r| r.por = false), Pruning::Off, 1),
         (without(|r| r.sleep = false), Pruning::Off, 1),
         (without(|r| r.steps = false), Pruning::Off, 1),
+        (without(|r| r.symmetry = false), Pruning::Off, 1),
     ];
     for (reductions, pruning, workers) in ways {
         let options = Options { reductions, pruning, workers, ..Options::default() };
@@ -183,5 +184,22 @@ proptest! {
     #[test]
     fn with_loops_it_contradicts_nobody_on_dense_programs(shown in program(Shape { loops: true, ..DENSE })) {
         compatible(&shown.0)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+
+    #[test]
+    fn answers_on_templates_agree(program in template_program(3, false)) {
+        same(&program.0)?;
+        additive(&program.0)?;
+        robust(&program.0)?;
+    }
+
+    #[test]
+    fn answers_on_templates_with_loops_do_not_contradict(program in template_program(3, true)) {
+        compatible(&program.0)?;
+        robust_either_way(&program.0)?;
     }
 }

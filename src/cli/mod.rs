@@ -239,6 +239,9 @@ struct Without {
     /// Stores cells that nobody really reads
     #[arg(long)]
     no_mute: bool,
+    /// Stores states that differ by the names of interchangeable threads alone
+    #[arg(long)]
+    no_symmetry: bool,
     /// Searches for delays that the program's text refutes, unless by a fence
     #[arg(long)]
     no_static: bool,
@@ -325,6 +328,7 @@ impl SearchArgs {
                 packing: !without.no_packing,
                 prune: !without.no_prune,
                 mute: !without.no_mute,
+                symmetry: !without.no_symmetry,
             },
             pruning: if without.no_static { Pruning::Off } else { Pruning::On },
             workers: self.threads.unwrap_or(default.workers),

@@ -35,6 +35,7 @@ pub fn check(
         words: machine.words(),
         workers: options.workers,
         longest_buffer: machine.longest_buffer(),
+        interchangeable: machine.interchangeable(),
         ..Stats::default()
     };
     Ok(Outcome { answer, model: options.model, engine: "explicit", stats, warnings: vec![] })

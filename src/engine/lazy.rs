@@ -198,6 +198,7 @@ impl<'a> Lazy<'a> {
         let Options { order, workers, reductions, .. } = *self.options;
         let machine = ProgramMachine::new(program, goal, Memory::Sc, reductions);
         let words = machine.words();
+        self.stats.interchangeable = machine.interchangeable();
         let full = Search::new(order, workers);
         let mut found = match first {
             true => explore(&machine, self.limits, Search { most: self.most, ..full }),

@@ -7,7 +7,9 @@
 
 use super::Options;
 use crate::model::{Atom, Expr, Pred, Program, Value};
-use crate::reach::{Ending, Look, Machine, Memory, ProgramMachine, Search, Sink, Sleep, Wanted, explore};
+use crate::reach::{
+    Ending, Look, Machine, Memory, ProgramMachine, Reductions, Search, Sink, Sleep, Wanted, explore,
+};
 use crate::verdict::{Action, Clause, Goal, Limit, Limits, Model, Outcomes, Stats, When};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -20,7 +22,9 @@ pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Li
         Model::Sc => Memory::Sc,
         Model::Tso => Memory::Tso(options.buffer),
     };
-    let machine = ProgramMachine::new(program, &looking_at(observed), memory, options.reductions);
+    // Who ends with which value matters here.
+    let reductions = Reductions { symmetry: false, ..options.reductions };
+    let machine = ProgramMachine::new(program, &looking_at(observed), memory, reductions);
     let gatherer =
         Gatherer { machine, columns: observed.len(), found: Mutex::default(), wrong: AtomicBool::new(false) };
     let explored = explore(&gatherer, limits, Search::new(options.order, options.workers));
@@ -105,7 +109,7 @@ impl Machine for Gatherer {
         Look::Rank(0)
     }
 
-    fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action> {
-        self.machine.path(from, to)
+    fn trace(&self, line: &[Vec<u64>]) -> Vec<Action> {
+        self.machine.trace(line)
     }
 }

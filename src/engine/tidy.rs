@@ -19,6 +19,7 @@ pub fn tidy(program: &Program, goal: &Goal, model: Model, run: Vec<Action>) -> V
     match tidier.ends(&run) {
         Some(run) if run.len() <= LONG => {
             let run = tidier.without_delays(run);
+            let run = tidier.with_fewer_delays(run);
             tidier.without_switches(run)
         }
         _ => run,
@@ -62,20 +63,58 @@ impl Tidier<'_> {
         run
     }
 
-    /// Where the store at this place of the run is flushed; `None` if it is no store, or never.
-    fn flush_of(&self, run: &[Action], store: usize) -> Option<usize> {
-        let Action { thread, act: Act::Step { edge, .. } } = run[store] else { return None };
-        if Kind::of(&self.program.thread(thread).edge(edge).instr) != Kind::Store {
-            return None;
+    /// Flushes stores at once where it does as well if the others go first, and fewer wait for it. The last store is
+    /// the first to be tried.
+    fn with_fewer_delays(&mut self, mut run: Vec<Action>) -> Vec<Action> {
+        for store in (0..run.len()).rev() {
+            if let Some(flush) = self.flush_of(&run, store).filter(|&f| f > store + 1)
+                && let Some(other) = self.after_others(&run, store, flush)
+            {
+                let other = self.without_delays(other);
+                run = if self.delayed(&other) < self.delayed(&run) { other } else { run };
+            }
         }
-        let is_flush = |a: &Action| a.thread == thread && a.act == Act::Flush;
-        let is_store = |a: &Action| match a.act {
+        run
+    }
+
+    /// The run with a store flushed at once, after what each of the others did while it waited and before they stored or
+    /// flushed something themselves.
+    fn after_others(&mut self, run: &[Action], store: usize, flush: usize) -> Option<Vec<Action>> {
+        let mut busy = vec![run[store].thread];
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for &action in &run[store + 1..flush] {
+            if action.act == Act::Flush || self.is_store(&action) {
+                busy.push(action.thread);
+            }
+            if busy.contains(&action.thread) { after.push(action) } else { before.push(action) }
+        }
+        let at_once = [run[store], run[flush]];
+        self.ends(&[&run[..store], &before, &at_once, &after, &run[flush + 1..]].concat())
+    }
+
+    /// How many stores are not flushed at once?
+    fn delayed(&self, run: &[Action]) -> usize {
+        let waits = |&k: &usize| self.is_store(&run[k]) && self.flush_of(run, k) != Some(k + 1);
+        (0..run.len()).filter(waits).count()
+    }
+
+    fn is_store(&self, action: &Action) -> bool {
+        match action.act {
             Act::Step { edge, .. } => {
-                a.thread == thread && Kind::of(&self.program.thread(thread).edge(edge).instr) == Kind::Store
+                Kind::of(&self.program.thread(action.thread).edge(edge).instr) == Kind::Store
             }
             Act::Flush => false,
-        };
-        let before = run[..store].iter().filter(|a| is_store(a)).count();
+        }
+    }
+
+    /// Where the store at this place of the run is flushed; `None` if it is no store, or never.
+    fn flush_of(&self, run: &[Action], store: usize) -> Option<usize> {
+        if !self.is_store(&run[store]) {
+            return None;
+        }
+        let thread = run[store].thread;
+        let is_flush = |a: &Action| a.thread == thread && a.act == Act::Flush;
+        let before = run[..store].iter().filter(|a| a.thread == thread && self.is_store(a)).count();
         (0..run.len()).filter(|&k| is_flush(&run[k])).nth(before)
     }
 
@@ -104,6 +143,20 @@ mod tests {
     use super::*;
     use crate::front::tso;
     use crate::model::{EdgeId, ThreadId};
+
+    #[test]
+    fn one_delay_is_enough_where_two_were_found() {
+        let source = "shared x, y; thread p; store [x], 1; load r, [y]; end
+                      thread q; store [y], 1; load r, [x]; end
+                      exists p.r == 0 && q.r == 0";
+        let program = tso::read(source, &[]).expect("a program").program;
+        let step =
+            |t: u16, e: u32| Action { thread: ThreadId(t), act: Act::Step { edge: EdgeId(e), choice: None } };
+        let flush = |t: u16| Action { thread: ThreadId(t), act: Act::Flush };
+        let run = vec![step(0, 0), step(1, 0), step(1, 1), step(0, 1), flush(0), flush(1)];
+        let tidied = tidy(&program, &Goal::of(&program), Model::Tso, run);
+        assert_eq!(tidied, [step(0, 0), step(0, 1), step(1, 0), flush(1), step(1, 1), flush(0)]);
+    }
 
     #[test]
     fn a_store_that_need_not_wait_does_not_and_threads_go_on() {

@@ -40,6 +40,11 @@ impl Interval {
         self.lo <= v && v <= self.hi
     }
 
+    /// How many values there are beyond the first.
+    pub fn more(self) -> u64 {
+        self.hi.wrapping_sub(self.lo) as u64
+    }
+
     /// Bits that tell its values apart.
     pub fn width(self) -> u32 {
         64 - (self.hi.wrapping_sub(self.lo) as u64).leading_zeros()

@@ -1,7 +1,7 @@
 //! What is a program? Threads as control-flow graphs over one shared memory, and what is asked of them.
 //!
 //! A [`Program`] is a value: checked once when it is built, never edited afterwards. The analyses beside it
-//! (`access`, `interval`, `live`, `mute`) read programs and know nothing of machines, engines or files.
+//! (`access`, `interval`, `live`, `mute`, `told`) read programs and know nothing of machines, engines or files.
 
 pub mod access;
 pub mod alike;
@@ -13,6 +13,7 @@ pub mod live;
 pub mod mute;
 pub mod program;
 pub mod property;
+pub mod told;
 mod validity;
 
 pub use expr::{BinOp, DivisionByZero, Expr, UnOp, Value};

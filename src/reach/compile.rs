@@ -15,6 +15,7 @@ use crate::model::access::{self, Access, Futures};
 use crate::model::interval::{Interval, Intervals};
 use crate::model::live::{Live, Watched};
 use crate::model::mute::Mute;
+use crate::model::told::Told;
 use crate::model::{
     Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp,
     Value,
@@ -63,6 +64,17 @@ impl Code {
         Code::Tree(rebased(e, base))
     }
 
+    /// The expression as a tree.
+    pub fn tree(&self) -> Expr<u32> {
+        match self {
+            Code::Const(c) => Expr::Const(*c),
+            Code::Slot(s) => Expr::Atom(*s),
+            Code::SlotConst(op, s, c) => Expr::binary(*op, Expr::Atom(*s), Expr::Const(*c)),
+            Code::SlotSlot(op, a, b) => Expr::binary(*op, Expr::Atom(*a), Expr::Atom(*b)),
+            Code::Tree(e) => e.clone(),
+        }
+    }
+
     /// `None` on a division by zero.
     #[inline]
     pub fn eval(&self, vals: &[Value]) -> Option<Value> {
@@ -100,6 +112,28 @@ pub enum Op {
     Unlock,
 }
 
+impl Op {
+    pub fn address(&self) -> Option<&Code> {
+        match self {
+            Op::Load { addr, .. } | Op::Store { addr, .. } | Op::Rmw { addr, .. } => Some(addr),
+            _ => None,
+        }
+    }
+
+    /// Every expression in it.
+    pub fn codes(&self) -> Vec<&Code> {
+        match self {
+            Op::Assign { value, .. } => vec![value],
+            Op::Assume(e) | Op::Assert(e) => vec![e],
+            Op::Load { addr, .. } => vec![addr],
+            Op::Store { addr, value } => vec![addr, value],
+            Op::Rmw { addr, op: Modify::Swap(v) | Modify::Add(v), .. } => vec![addr, v],
+            Op::Rmw { addr, op: Modify::Cas { old, new }, .. } => vec![addr, old, new],
+            Op::Any { .. } | Op::Nop | Op::Fence | Op::Lock | Op::Unlock => vec![],
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Modify {
     Swap(Code),
@@ -127,12 +161,24 @@ pub struct Node {
     pub may_hurry: bool,
     /// From here on, the thread may go wrong by itself.
     pub may_trap: bool,
-    /// The end, or some location that the goal names, cannot be reached any more.
+    /// Something that a goal state may ask for can no longer happen: the end, a location that the goal names, an error.
     pub lost: bool,
     /// The next step, with the local steps after it, can change what the goal says.
     pub visible: bool,
+    /// The goal names this location in states that are not final.
+    pub named: bool,
     /// Slots of registers that no longer matter here, with the values that stand for that.
     pub dead: Vec<(u32, Value)>,
+    /// Registers of which some values can no longer be told apart here.
+    pub folded: Vec<Fold>,
+}
+
+/// All values of the register but those that are kept are stored as one.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    pub slot: u32,
+    pub kept: Vec<Value>,
+    pub other: Value,
 }
 
 #[derive(Clone, Debug)]
@@ -163,6 +209,8 @@ pub enum SlotAtom {
 #[derive(Clone, Debug)]
 pub struct CClause {
     pub when: When,
+    /// It cannot hold unless a thread stands at a location that the goal names.
+    pub needs_named: bool,
     pub pred: Expr<SlotAtom>,
 }
 
@@ -175,6 +223,10 @@ pub struct Compiled {
     pub initial: Vec<Value>,
     /// A working state with every value that never varies in stored states.
     pub template: Vec<Value>,
+    /// Per slot the values it may hold in a stored state; `None` for registers that nobody will read again.
+    pub bounds: Vec<Option<Interval>>,
+    /// Where each thread's registers begin.
+    pub register_base: Vec<usize>,
     /// Where memory begins in it.
     pub memory: usize,
     pub cells: usize,
@@ -202,6 +254,9 @@ struct Compiler<'a> {
     futures: Futures,
     live: Live,
     mute: Mute,
+    told: Told,
+    /// Per thread and register the value that stands for those which cannot be told apart.
+    unlike: Vec<Vec<Option<Value>>>,
     watched: Watched,
     watched_cells: Vec<u32>,
     /// Per thread the locations that the goal names in states that are not final.
@@ -221,6 +276,10 @@ impl<'a> Compiler<'a> {
         } else {
             (Mute::nothing(program), Live::of(program, &watched, |_, _| false))
         };
+        let told = match reductions.liveness {
+            true => Told::of(program, &watched, |t, e| mute.is_mute(t, e)),
+            false => Told::nothing(program),
+        };
         let futures = Futures::of(program, &intervals, |t, e| mute.is_mute(t, e));
         let mut next = lock_slot(program.threads().len()) + 1;
         let mut register_base = Vec::new();
@@ -237,6 +296,8 @@ impl<'a> Compiler<'a> {
             futures,
             live,
             mute,
+            told,
+            unlike: Vec::new(),
             watched,
             watched_cells,
             watched_locs,
@@ -245,9 +306,10 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn run(self) -> Compiled {
+    fn run(mut self) -> Compiled {
         let numbering: Vec<Numbering> =
             self.program.thread_ids().map(|t| Numbering::new(&self.stops(t))).collect();
+        self.unlike = self.program.thread_ids().map(|t| self.unlike(t, &numbering[t.index()])).collect();
         let slots = self.slots(&numbering);
         let threads: Vec<CThread> =
             self.program.thread_ids().map(|t| self.thread(t, &numbering[t.index()], &slots)).collect();
@@ -259,6 +321,8 @@ impl<'a> Compiler<'a> {
             layout: Layout::new(slots.iter().enumerate().filter_map(|(s, i)| Some((s, (*i)?)))),
             initial: self.initial(&numbering),
             template: slots.iter().map(|i| i.map_or(0, |i| i.lo)).collect(),
+            bounds: slots,
+            register_base: self.register_base.clone(),
             memory: self.memory,
             cells: self.program.cells(),
             contents: if self.reductions.packing { contents } else { Interval::FULL },
@@ -380,9 +444,35 @@ impl<'a> Compiler<'a> {
             let known = all.filter_map(|l| self.intervals.register(t, l, r));
             return Some(known.fold(Interval::constant(0), Interval::join));
         }
+        let values = self.live_values(t, r, numbering);
+        match self.unlike[t.index()][r.index()] {
+            Some(other) => values.map(|i| i.join(Interval::constant(other))),
+            None => values,
+        }
+    }
+
+    fn live_values(&self, t: ThreadId, r: Reg, numbering: &Numbering) -> Option<Interval> {
+        self.live_stops(t, r, numbering)
+            .filter_map(|l| self.intervals.register(t, l, r))
+            .reduce(Interval::join)
+    }
+
+    fn live_stops(&self, t: ThreadId, r: Reg, numbering: &Numbering) -> impl Iterator<Item = Loc> {
         let stops = self.program.thread(t).locations().filter(|l| numbering.is_stop(*l));
-        let live = stops.filter(|&l| self.live.is_live(t, l, r));
-        live.filter_map(|l| self.intervals.register(t, l, r)).reduce(Interval::join)
+        stops.filter(move |&l| self.live.is_live(t, l, r))
+    }
+
+    /// Per register of the thread a value that it never has and is never compared with, to stand for those which
+    /// cannot be told apart; none for a register that would gain nothing by it.
+    fn unlike(&self, t: ThreadId, numbering: &Numbering) -> Vec<Option<Value>> {
+        let one = |r: Reg| {
+            let constants = self.told.compared(t, r)?;
+            let values = self.live_values(t, r, numbering)?;
+            let many = |l: Loc| self.told.constants(t, l, r).is_some_and(|c| c.len() as u64 <= values.more());
+            let highest = constants.last().map_or(values.hi, |&c| values.hi.max(c));
+            self.live_stops(t, r, numbering).any(many).then(|| highest.checked_add(1))?
+        };
+        (0..self.program.thread(t).registers().len() as u16).map(Reg).map(one).collect()
     }
 
     fn initial(&self, numbering: &[Numbering]) -> Vec<Value> {
@@ -412,9 +502,11 @@ impl<'a> Compiler<'a> {
                 may_trap: false,
                 lost: true,
                 visible: false,
+                named: false,
                 dead: self.dead(t, slots, |r| {
                     !self.reductions.liveness || self.watched.always[t.index()].contains(&r)
                 }),
+                folded: vec![],
             });
         }
         CThread {
@@ -453,7 +545,9 @@ impl<'a> Compiler<'a> {
             may_trap: facts.may_trap[i],
             lost: facts.lost[i],
             visible: facts.visible[i],
+            named: self.watched_locs[t.index()].contains(&loc),
             dead: self.dead(t, slots, |r| self.live.is_live(t, loc, r)),
+            folded: if numbering.is_stop(loc) { self.folded(t, loc) } else { vec![] },
             edges: edges.into_iter().map(|(id, e)| self.edge(t, id, e, numbering)).collect(),
         }
     }
@@ -468,6 +562,16 @@ impl<'a> Compiler<'a> {
             .collect()
     }
 
+    /// Registers of which some values can no longer be told apart at a location.
+    fn folded(&self, t: ThreadId, loc: Loc) -> Vec<Fold> {
+        let one = |(r, other): (usize, &Option<Value>)| {
+            let kept = self.told.constants(t, loc, Reg(r as u16));
+            let other = other.filter(|_| self.live.is_live(t, loc, Reg(r as u16)))?;
+            Some(Fold { slot: (self.register_base[t.index()] + r) as u32, kept: kept?, other })
+        };
+        self.unlike[t.index()].iter().enumerate().filter_map(one).collect()
+    }
+
     fn facts(&self, t: ThreadId, numbering: &Numbering) -> Facts {
         let thread = self.program.thread(t);
         let closes = retreating(thread, |_| false);
@@ -477,27 +581,30 @@ impl<'a> Compiler<'a> {
         let passed = |loc: Loc| !numbering.is_stop(loc);
         let named = self.named_locs(t);
         let without_way = |goal: &Loc| reaching(thread, &[*goal]).into_iter().map(|r| !r);
+        let may_trap = backward(thread, &sources(&|_, e| self.may_trap(t, e)), |_| true);
+        let could_trap = may_trap.contains(&true);
+        let harmless = may_trap.iter().map(|may| could_trap && !may).collect();
         // With so many that looking for a way to each would take long, every location counts as a loss.
         let lost = match named.len() {
-            0..=MANY_NAMED => named
-                .iter()
-                .map(|l| without_way(l).collect::<Vec<bool>>())
-                .reduce(|a, b| a.iter().zip(b).map(|(x, y)| *x || y).collect())
-                .unwrap_or_default(),
+            0..=MANY_NAMED => named.iter().fold(harmless, |lost: Vec<bool>, l| {
+                lost.iter().zip(without_way(l)).map(|(x, y)| *x || y).collect()
+            }),
             _ => vec![true; thread.graph().node_count()],
         };
         Facts {
             sticky: backward(thread, &sources(&|id, _| closes[id.index()]), passed),
             visible: backward(thread, &sources(&|_, e| self.is_visible(t, e)), passed),
-            may_trap: backward(thread, &sources(&|_, e| self.may_trap(t, e)), |_| true),
+            may_trap,
             lost,
         }
     }
 
-    /// The locations of the thread that a goal state may ask for, its end among them.
+    /// The locations of the thread that a goal state may ask for: its end among them if final states are looked at.
     fn named_locs(&self, t: ThreadId) -> Vec<Loc> {
         let mut named = self.watched_locs[t.index()].clone();
-        named.push(self.program.thread(t).end());
+        if self.goal.clauses.iter().any(|c| c.when == When::Final) {
+            named.push(self.program.thread(t).end());
+        }
         named.sort();
         named.dedup();
         named
@@ -541,7 +648,10 @@ impl<'a> Compiler<'a> {
     }
 
     fn clause(&self, when: When, pred: &Expr<Atom>, numbering: &[Numbering]) -> CClause {
-        CClause { when, pred: self.pred(pred, numbering) }
+        let mut locations_only = true;
+        pred.for_each_atom(&mut |a| locations_only &= matches!(a, Atom::At(..)));
+        let needs_named = when == When::Always && locations_only && pred.eval(&|_| 0) == Ok(0);
+        CClause { when, needs_named, pred: self.pred(pred, numbering) }
     }
 
     fn pred(&self, pred: &Expr<Atom>, numbering: &[Numbering]) -> Expr<SlotAtom> {
@@ -581,7 +691,9 @@ fn deterministic(edges: &[(EdgeId, &Edge)]) -> bool {
 fn exclusive(a: &RegExpr, b: &RegExpr) -> bool {
     use BinOp::*;
     let negation = |a: &RegExpr, b: &RegExpr| matches!(b, Expr::Unary(UnOp::Not, c) if **c == *a);
-    if negation(a, b) || negation(b, a) {
+    // Unrolled code compares constants.
+    let never = |e: &RegExpr| e.constant() == Some(0);
+    if negation(a, b) || negation(b, a) || never(a) || never(b) {
         return true;
     }
     let (Expr::Binary(f, a1, a2), Expr::Binary(g, b1, b2)) = (a, b) else { return false };

@@ -240,7 +240,8 @@ impl<M: Machine> Run<'_, M> {
     fn look_up(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier) {
         let found = &mut desk.found;
         // The other workers may add as many before they next say so.
-        let room = (found.entries.len() + MANY) * self.search.workers;
+        let others = self.search.workers - 1;
+        let room = found.entries.len() + (found.entries.len() + MANY) * others;
         if self.seen.settle(&mut desk.corner, room) {
             if self.memory_exceeded(self.seen.bytes_to_grow()) {
                 return;
@@ -355,14 +356,12 @@ impl<M: Machine> Run<'_, M> {
         while let Some(parent) = self.seen.parent(line[line.len() - 1]) {
             line.push(parent);
         }
-        let (mut from, mut to) = (Vec::new(), Vec::new());
-        let mut actions = Vec::new();
-        for (i, &offset) in line.iter().rev().enumerate() {
-            self.seen.read(offset, &mut to);
-            actions.extend(self.machine.path((i > 0).then_some(&from[..]), &to));
-            std::mem::swap(&mut from, &mut to);
-        }
-        actions
+        let words = |&offset: &Offset| {
+            let mut words = Vec::new();
+            self.seen.read(offset, &mut words);
+            words
+        };
+        self.machine.trace(&line.iter().rev().map(words).collect::<Vec<_>>())
     }
 }
 

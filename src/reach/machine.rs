@@ -15,6 +15,9 @@
 //! Two kinds of states are not stored at all (`prune`): those from which no goal state can be reached in the
 //! threads' graphs, and those that differ from their parent by a thread that only read and then got stuck.
 //!
+//! Stored states are also representatives of those that differ by the names of interchangeable threads alone
+//! (`symmetry`): all of the above is decided by tables that such a renaming leaves as they are.
+//!
 //! Under TSO a store is local unless the goal looks at its cell; a flush belongs to its thread, and hurries if
 //! nobody else may ever touch the cell.
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
@@ -23,6 +26,7 @@
 use super::compile::{CClause, CThread, Code, Compiled, FAR, Modify, Op, SlotAtom, compile, lock_slot};
 use super::pack::Stream;
 use super::seen::MAX_WORDS;
+use super::symmetry::{Renaming, Symmetry};
 use super::{Look, Machine, Reductions, Sink, Sleep, Wanted};
 use crate::model::access::Access;
 use crate::model::interval::{Interval, range};
@@ -50,6 +54,7 @@ impl Memory {
 
 pub struct ProgramMachine {
     pub(crate) code: Compiled,
+    symmetry: Symmetry,
     memory: Memory,
     reductions: Reductions,
     /// Whether somebody wants to know how far from the goal a state is.
@@ -97,6 +102,8 @@ pub struct Scratch {
     packed: Vec<u64>,
     next: Vec<Access>,
     others: Others,
+    renaming: Renaming,
+    twins: Vec<(usize, usize)>,
 }
 
 /// Per thread what the others may still touch: in the state being expanded, and in a successor.
@@ -115,8 +122,10 @@ pub(crate) enum Taken {
 
 impl ProgramMachine {
     pub fn new(program: &Program, goal: &Goal, memory: Memory, reductions: Reductions) -> ProgramMachine {
+        let code = compile(program, goal, memory, reductions);
         ProgramMachine {
-            code: compile(program, goal, memory, reductions),
+            symmetry: if reductions.symmetry { Symmetry::of(&code) } else { Symmetry::default() },
+            code,
             memory,
             reductions,
             ranking: false,
@@ -150,6 +159,11 @@ impl ProgramMachine {
     /// Was a state left out because it needs too many words? Then an exhausted search is no proof.
     pub fn too_large(&self) -> bool {
         self.too_large.load(Ordering::Relaxed)
+    }
+
+    /// How many threads may change places with others.
+    pub fn interchangeable(&self) -> usize {
+        self.symmetry.interchangeable()
     }
 
     pub fn longest_buffer(&self) -> usize {
@@ -494,13 +508,20 @@ impl ProgramMachine {
             && (!node.may_hurry || others.conflicts(self.next_step(work, t)))
     }
 
-    /// Sets registers that no longer matter to the value that stands for that, where threads have moved.
+    /// Sets registers that no longer matter to the value that stands for that, and values that can no longer be told
+    /// apart to one, where threads have moved.
     #[inline]
     pub(crate) fn bury(&self, work: &mut Work) {
         for &t in &work.moved {
             let node = &self.code.threads[t].nodes[work.vals[t] as usize];
             for &(slot, value) in &node.dead {
                 work.vals[slot as usize] = value;
+            }
+            for fold in &node.folded {
+                let value = &mut work.vals[fold.slot as usize];
+                if !fold.kept.contains(value) {
+                    *value = fold.other;
+                }
             }
         }
     }
@@ -515,8 +536,9 @@ impl ProgramMachine {
         }
         let ended = |(t, thread): (usize, &CThread)| work.vals[t] == thread.end as Value;
         let finished = || self.code.threads.iter().enumerate().all(ended);
-        let clauses = &mut self.code.clauses.iter();
-        clauses.any(|c| (c.when == When::Always || finished()) && self.holds(work, &c.pred))
+        let named = (0..self.threads()).any(|t| self.node(work, t).named);
+        let counts = |c: &CClause| (named || !c.needs_named) && (c.when == When::Always || finished());
+        self.code.clauses.iter().any(|c| counts(c) && self.holds(work, &c.pred))
     }
 
     /// Are all buffers empty, but for those that a block freezes?
@@ -732,7 +754,7 @@ impl Machine for ProgramMachine {
 
     fn initial(&self, scratch: &mut Scratch, sink: &mut impl Sink) {
         let (mut work, ()) = self.beginning();
-        self.hand_over(&mut work, &mut scratch.packed, 0, sink);
+        self.hand_over(&mut work, &mut scratch.packed, &mut scratch.renaming, 0, sink);
     }
 
     fn look(&self, scratch: &mut Scratch, state: &[u64]) -> Look {
@@ -751,24 +773,35 @@ impl Machine for ProgramMachine {
         sleep: Sleep,
         sink: &mut impl Sink,
     ) {
-        let Scratch { base, work, packed, next, others } = scratch;
+        let Scratch { base, work, packed, next, others, renaming, twins } = scratch;
         self.unpack(state, base);
+        self.symmetry.twins(base, renaming, twins);
         self.others_futures(base, &mut others.of_base);
         next.clear();
         next.extend((0..self.threads()).map(|t| self.next(base, t)));
         // Threads whose steps from here are, or have been, taken care of elsewhere.
         let mut settled = sleep;
+        // Threads that this task has explored, or a twin of theirs.
+        let mut covered = 0u64;
         for t in (0..self.threads()).filter(|&t| wanted.contains(t)) {
             let asleep = t < Sleep::BITS as usize && settled >> t & 1 != 0;
             if asleep {
                 continue;
+            }
+            let mut twin = twins.iter().filter(|(later, _)| *later == t);
+            if twin.any(|(_, first)| covered >> first & 1 != 0) {
+                covered |= 1 << t;
+                continue;
+            }
+            if !twins.is_empty() {
+                covered |= 1 << t;
             }
             let inherited = if self.reductions.sleep { independent(settled, next, t) } else { 0 };
             let mut any = false;
             let _ = self.successors::<()>(base, work, t, others, |work, ()| {
                 any = true;
                 let sleep = inherited & !work.hurried();
-                self.hand_over(work, packed, sleep, sink);
+                self.hand_over(work, packed, renaming, sleep, sink);
                 ControlFlow::Continue(())
             });
             if any && t < Sleep::BITS as usize && self.reductions.sleep {
@@ -777,40 +810,31 @@ impl Machine for ProgramMachine {
         }
     }
 
-    fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action> {
-        let Some(words) = from else { return self.beginning().1 };
-        let (mut base, mut work, mut packed) = (Work::default(), Work::default(), Vec::new());
-        let mut others = Others::default();
-        self.unpack(words, &mut base);
-        self.others_futures(&base, &mut others.of_base);
-        let mut found = None;
-        let mut look = |work: &mut Work, record: &Vec<Action>| {
-            self.bury(work);
-            self.pack(work, &mut packed);
-            if packed != to {
-                return ControlFlow::Continue(());
-            }
-            found = Some(record.clone());
-            ControlFlow::Break(())
-        };
-        for t in 0..self.threads() {
-            if self.successors(&base, &mut work, t, &mut others, &mut look).is_break() {
-                break;
-            }
-        }
-        found.expect("a stored state has a step from its parent")
+    fn trace(&self, line: &[Vec<u64>]) -> Vec<Action> {
+        self.walk(line).0
     }
 }
 
 impl ProgramMachine {
     #[inline]
-    fn hand_over(&self, work: &mut Work, packed: &mut Vec<u64>, sleep: Sleep, sink: &mut impl Sink) {
+    fn hand_over(
+        &self,
+        work: &mut Work,
+        packed: &mut Vec<u64>,
+        renaming: &mut Renaming,
+        mut sleep: Sleep,
+        sink: &mut impl Sink,
+    ) {
         if self.is_hopeless(work) {
             return;
         }
         let long = work.buffers.iter().any(|b| b.len() as Value > BUFFER_LENGTH.hi);
         if !long {
             self.bury(work);
+            if !self.symmetry.is_none() {
+                self.symmetry.represent(&self.code, work, renaming);
+                sleep = renaming.sleep(sleep);
+            }
             self.pack(work, packed);
         }
         if long || packed.len() > MAX_WORDS {
@@ -819,6 +843,54 @@ impl ProgramMachine {
         }
         sink.state(packed, sleep);
     }
+}
+
+impl ProgramMachine {
+    /// The decisions along a line of stored states, and who is who in the last of them: per thread there, the thread of
+    /// the run. Stored states are representatives, so every step may give the threads other names.
+    pub(crate) fn walk(&self, line: &[Vec<u64>]) -> (Vec<Action>, Vec<usize>) {
+        let (mut work, mut actions) = self.beginning::<Vec<Action>>();
+        let mut scratch = Scratch::default();
+        self.represent(&mut work, &mut scratch.renaming);
+        let mut names = scratch.renaming.was.clone();
+        for pair in line.windows(2) {
+            let (steps, was) = self.step(&mut scratch, &pair[0], &pair[1]);
+            actions.extend(steps.into_iter().map(|a| renamed(a, &names)));
+            names = was.into_iter().map(|t| names[t]).collect();
+        }
+        (actions, names)
+    }
+
+    /// The decisions that lead from one stored state to the next, and per thread of the next who it was before.
+    fn step(&self, scratch: &mut Scratch, from: &[u64], to: &[u64]) -> (Vec<Action>, Vec<usize>) {
+        let Scratch { base, work, packed, others, renaming, .. } = scratch;
+        self.unpack(from, base);
+        self.others_futures(base, &mut others.of_base);
+        let mut found = None;
+        let mut look = |work: &mut Work, record: &Vec<Action>| {
+            self.represent(work, renaming);
+            self.pack(work, packed);
+            if packed != to {
+                return ControlFlow::Continue(());
+            }
+            found = Some((record.clone(), renaming.was.clone()));
+            ControlFlow::Break(())
+        };
+        let mut threads = 0..self.threads();
+        let _ = threads.try_for_each(|t| self.successors(base, work, t, others, &mut look));
+        found.expect("a stored state has a step from its parent")
+    }
+
+    /// Turns the state into the one that is stored for it; `renaming` says who was who.
+    fn represent(&self, work: &mut Work, renaming: &mut Renaming) {
+        self.bury(work);
+        self.symmetry.represent(&self.code, work, renaming);
+    }
+}
+
+/// A decision of a state's thread as one of the run's.
+pub(crate) fn renamed(action: Action, names: &[usize]) -> Action {
+    Action { thread: ThreadId(names[action.thread.index()] as u16), ..action }
 }
 
 /// The threads among `settled` whose next steps are independent of t's.

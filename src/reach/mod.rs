@@ -1,23 +1,26 @@
 //! Can the goal be reached? One search, made fast by storing little.
 //!
 //! `machine` says what can happen (SC or TSO, with the reductions), `compile` prepares the program for it,
+//! `alike` finds threads that may change places, `symmetry` picks one state of those that differ by that alone,
 //! `pack` writes states down, `seen` remembers them, `frontier` says which comes next, `explore` is the loop. The loop is generic over machines
 //! and knows no memory model; machines know nothing of frontiers, workers and limits. Every reduction has
 //! a switch, so that tests can compare with and without.
 //! Not here: judging traces. What comes out is a sequence of decisions; `sem` replays it.
 
+mod alike;
 mod compile;
 mod explore;
 mod frontier;
 mod machine;
 pub mod pack;
 pub mod seen;
+mod symmetry;
 
 pub use explore::{Found, Goals, Order, Search, explore};
 pub use machine::{Memory, ProgramMachine};
 // For the machines that other modules build on this one.
 pub(crate) use compile::{CEdge, Node, Op, lock_slot};
-pub(crate) use machine::{Ending, Record, Scratch, Taken, Work};
+pub(crate) use machine::{Ending, Record, Scratch, Taken, Work, renamed};
 
 use crate::verdict::Action;
 
@@ -38,6 +41,8 @@ pub struct Reductions {
     pub prune: bool,
     /// Cells that nobody really reads are not stored, and touching them is a local step.
     pub mute: bool,
+    /// Of states that differ by the names of interchangeable threads alone one is stored.
+    pub symmetry: bool,
 }
 
 impl Reductions {
@@ -45,7 +50,16 @@ impl Reductions {
     pub const NONE: Reductions = Reductions::all(false);
 
     const fn all(on: bool) -> Reductions {
-        Reductions { steps: on, liveness: on, por: on, sleep: on, packing: on, prune: on, mute: on }
+        Reductions {
+            steps: on,
+            liveness: on,
+            por: on,
+            sleep: on,
+            packing: on,
+            prune: on,
+            mute: on,
+            symmetry: on,
+        }
     }
 }
 
@@ -94,8 +108,8 @@ pub trait Machine: Sync {
     /// A goal with this number was reached.
     fn reached(&self, _number: usize) {}
 
-    /// The decisions that lead from one state (or from the start) to the other, which is among its successors.
-    fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action>;
+    /// The decisions along a line of stored states, each found from the one before it, from an initial state on.
+    fn trace(&self, line: &[Vec<u64>]) -> Vec<Action>;
 }
 
 /// What a state is to the search.

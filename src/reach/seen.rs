@@ -36,10 +36,10 @@ const DOUBLED: usize = ((1 << DOUBLING) - 1) << FIRST_CHUNK_BITS;
 const MAX_OFFSET: usize = 1 << OFFSET_BITS;
 const CHUNKS: usize = DOUBLING + ((MAX_OFFSET - DOUBLED) >> LAST_CHUNK_BITS);
 /// Words that a worker takes from the arena at a time.
-const BLOCK: usize = 1 << 12;
+const BLOCK: usize = 1 << 9;
 
 const TAG_BITS: u32 = 64 - OFFSET_BITS;
-const FIRST_CAPACITY_BITS: u32 = 12;
+const FIRST_CAPACITY_BITS: u32 = 10;
 /// The tag has no bits to place a slot in a larger table.
 const MAX_CAPACITY: usize = 1 << TAG_BITS;
 

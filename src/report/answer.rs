@@ -82,6 +82,9 @@ pub fn costs(program: &Program, outcome: &Outcome, peak_kb: Option<u64>) -> Stri
         s.workers,
         s.time.as_secs_f64(),
     );
+    if s.interchangeable > 0 {
+        let _ = writeln!(text, "symmetry      {} interchangeable threads", s.interchangeable);
+    }
     if outcome.model == Model::Tso && (s.rounds.is_empty() || s.longest_buffer > 0) {
         let _ = writeln!(text, "buffers       {} stores at most", s.longest_buffer);
     }

@@ -19,6 +19,8 @@
 //! may still do. So it is neither an attack's store (someone must touch its cell later) nor does it happen
 //! after the load, and a witness that has it later, or not at all, has it here as well. Pruning by a goal and
 //! mute cells are off, and sleeping threads begin attacks nevertheless.
+//! States of phase 1 may be renamed (`reach::symmetry`): if an attack of a thread succeeds from a state, that of its
+//! namesake does from the state's image. An attack itself keeps its names.
 
 use super::attack::{Attacks, DelayedStore};
 use super::known::KnownPaths;
@@ -28,7 +30,7 @@ use crate::reach::pack::Layout;
 use crate::reach::seen::MAX_WORDS;
 use crate::reach::{
     CEdge, Look, Machine, Memory, Node, Op, ProgramMachine, Record, Reductions, Scratch, Sink, Sleep, Taken,
-    Wanted, Work, lock_slot,
+    Wanted, Work, lock_slot, renamed,
 };
 use crate::verdict::{Act, Action, Goal};
 use bit_set::BitSet;
@@ -134,7 +136,9 @@ impl<'a> AttackMachine<'a> {
         known: &'a KnownPaths,
         reductions: Reductions,
     ) -> AttackMachine<'a> {
-        let reductions = Reductions { prune: false, mute: false, ..reductions };
+        // Known paths are known of certain threads.
+        let symmetry = reductions.symmetry && known.is_empty();
+        let reductions = Reductions { prune: false, mute: false, symmetry, ..reductions };
         let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions);
         let mut numbered = Vec::new();
         let targets: Vec<Target> =
@@ -608,11 +612,20 @@ impl Machine for AttackMachine<'_> {
         self.base.expand(phase1, state, wanted, sleep, sink);
     }
 
-    fn path(&self, from: Option<&[u64]>, to: &[u64]) -> Vec<Action> {
-        if self.is_phase_1(to) {
-            return self.drained(self.base.path(from, to), None);
+    fn trace(&self, line: &[Vec<u64>]) -> Vec<Action> {
+        let begun = line.iter().position(|state| !self.is_phase_1(state)).unwrap_or(line.len());
+        let (actions, names) = self.base.walk(&line[..begun]);
+        let mut actions = self.drained(actions, None);
+        for pair in line[begun - 1..].windows(2) {
+            actions.extend(self.step(&pair[0], &pair[1]).into_iter().map(|a| renamed(a, &names)));
         }
-        let from = from.expect("an attack begins in a state of phase 1");
+        actions
+    }
+}
+
+impl AttackMachine<'_> {
+    /// The decisions that lead from one state to the next, which is one of phase 2 or 3.
+    fn step(&self, from: &[u64], to: &[u64]) -> Vec<Action> {
         let (mut base, mut next, mut packed) = (Attack::default(), Attack::default(), Vec::new());
         let mut found = None;
         let mut look = |attack: &mut Attack, record: &Vec<Action>| {
@@ -635,9 +648,7 @@ impl Machine for AttackMachine<'_> {
         let attacker = self.target(&base).thread;
         self.drained(found.expect("a stored state has a step from its parent"), Some(attacker))
     }
-}
 
-impl AttackMachine<'_> {
     fn unpack_phase_1(&self, state: &[u64], attack: &mut Attack) {
         self.base.unpack(state, &mut attack.work);
         attack.work.buffers.resize(self.slots.threads, Vec::new());

@@ -481,3 +481,87 @@ impl std::fmt::Debug for Shown {
         write!(f, "\n{}", overtake::front::tso::write(&self.0))
     }
 }
+
+/// What a thread of a template does in one line; `i` is its index, and a place to go to is always ahead or at `start`.
+const TEMPLATE_LINES: &[&str] = &[
+    "store [x], i",
+    "store [x], 0",
+    "store [y], i",
+    "store [y], 1",
+    "store [b + i], 1",
+    "store [b + i], 0",
+    "store [b + i], r",
+    "store [own + i], i",
+    "store [x], r",
+    "load r, [x]",
+    "load r, [y]",
+    "load s, [b + i]",
+    "load s, [b + 1]",
+    "load r, [own + i]",
+    "load s, [x + (s & 1)]",
+    "r = i",
+    "s = r",
+    "s = 1",
+    "r = any(0..=1)",
+    "fence",
+    "cas r, [x], 0, i",
+    "xchg r, [y], i",
+    "xchg r, [own + i], r",
+    "add s, [b], 1",
+    "lock",
+    "unlock",
+    "assume r != i",
+    "assume r == 0",
+    "assume s",
+    "assert r != i || s == 0",
+    "if r == i goto leave",
+    "if r != 0 goto leave",
+    "if r == s goto leave",
+    "if s > 0 goto leave",
+    "choose on, leave; on:",
+];
+
+const TEMPLATE_GOALS: &[&str] = &[
+    "forbid two i: p[i]@leave",
+    "forbid all i: p[i]@leave",
+    "forbid all i: p[i].r == 0 && p[i]@leave",
+    "forbid some i: p[i]@leave && p[i].r != 0 && [b] == 1",
+    "forbid two i: p[i].r == [x] && p[i]@leave",
+    "exists all i: p[i].r == 0",
+    "exists some i: p[i].r == 2 && p[i].s == 1",
+    "exists [x] == 1 && [y] == 2",
+    "never two i: p[i].r != 0",
+    "forall some i: p[i].r == [x]",
+    "forbid p[2]@leave && [x] == 1",
+];
+
+/// What a thread that is not of the template does.
+const STRANGERS: &[&str] = &[
+    "",
+    "load r, [x]; store [y], r",
+    "store [x], 2; load r, [b + 2]",
+    "load r, [y]; assume r == 2; store [x], 1",
+];
+
+/// A program whose threads are copies of one, but for an index that they store, compare and find their cells with.
+pub fn template_program(most_threads: i64, loops: bool) -> impl Strategy<Value = Shown> {
+    let lines = prop::collection::vec(prop::sample::select(TEMPLATE_LINES), 2..6);
+    let parts = (lines, prop::sample::select(TEMPLATE_GOALS), prop::sample::select(STRANGERS));
+    let size = (2..=most_threads, 0i64..=1, any::<bool>());
+    (parts, size).prop_map(move |((lines, goal, stranger), (threads, first, again))| {
+        let mut body = String::new();
+        for (k, line) in lines.iter().enumerate() {
+            body += &format!("{}\n", line.replace("on", &format!("on{k}")));
+        }
+        let back = if loops && again { "if s == 0 goto start" } else { "nop" };
+        let last = first + threads - 1;
+        let stranger = if stranger.is_empty() { String::new() } else { format!("thread q; {stranger}; end\n") };
+        let text = format!(
+            "shared x, y, b[6], own[6]\nthread p[i in {first}..={last}]\nstart:\n{body}{back}\nleave: nop\nhalt\nr = 0; s = 0\nend\n\
+             {stranger}{}\n",
+            goal.replace("p[2]", &format!("p[{last}]"))
+        );
+        let read = overtake::front::tso::read(&text, &[]);
+        Shown(read.unwrap_or_else(|e| panic!("{text}\n{e:?}")).program)
+    })
+}

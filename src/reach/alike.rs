@@ -1,0 +1,580 @@
+//! Which threads are interchangeable? Groups of threads that may be permuted, together with the cells and the values
+//! that stand for them, without changing what the program can do or what the goal says.
+//!
+//! Two threads with graphs of the same shape propose a *swap*: where their instructions differ, the constants do, and
+//! the swap exchanges those: cells where they are addresses, values where they are stored or compared. A value is
+//! exchanged only in the slots of its *sort*: slots between which values are copied, or that are compared with each
+//! other, are of one sort. So in Lamport's mutex the 1 in `x` becomes a 2 when the first two threads change places,
+//! and the 1 in a flag stays.
+//!
+//! A proposal is worth nothing until it is *checked*: swapping must turn every table that the machine looks at into
+//! itself, thread by thread, node by node, the goal included. A value that moves may only be copied and compared
+//! with `==` and `!=`; cells move only where all addresses are constants. Then the swap is an automorphism of the machine.
+//! The initial state need not be its own image: what can be reached from the one image can be reached from the
+//! other, image by image. Swaps of one thread with each of several others, over the same cells and values,
+//! generate all permutations of them: a *group*.
+//! Not here: what the machine does with groups (`symmetry`).
+
+use super::compile::{CClause, CThread, Code, Compiled, Fold, Modify, Node, Op, SlotAtom};
+use crate::model::access::Access;
+use crate::model::{BinOp, Expr, UnOp, Value};
+use crate::verdict::When;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// With more threads than this nobody is asked to look for groups.
+const MOST_THREADS: usize = 32;
+/// Cells beyond this share bits in sets of accesses, which a swap would not respect.
+const MOST_CELLS: usize = 62;
+
+/// Threads that may be permuted, and what moves with them.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// In ascending order.
+    pub members: Vec<usize>,
+    /// Each a cell for every member.
+    pub cells: Vec<Vec<u32>>,
+    /// Per sort that holds values which stand for members: these values.
+    pub values: Vec<(u32, Vec<Value>)>,
+}
+
+/// All groups of a program, and the sort of each slot.
+pub fn groups(code: &Compiled) -> (Vec<Group>, Vec<u32>) {
+    let threads = code.threads.len();
+    if threads > MOST_THREADS || code.cells > MOST_CELLS {
+        return (vec![], vec![]);
+    }
+    let leader = leaders(code);
+    if leader.iter().enumerate().all(|(t, l)| t == *l) {
+        return (vec![], vec![]);
+    }
+    let mut sorts = Sorts::of(code);
+    for (t, &l) in leader.iter().enumerate().filter(|(t, l)| t != *l) {
+        sorts.join_threads(code, l, t);
+    }
+    let sorts = sorts.settled();
+    let mut groups = Vec::new();
+    let mut taken = vec![false; threads];
+    for first in 0..threads {
+        if std::mem::replace(&mut taken[first], true) {
+            continue;
+        }
+        let alike = (first + 1..threads).filter(|&t| leader[t] == leader[first] && !taken[t]);
+        let swaps: Vec<Swap> = alike.filter_map(|t| Swap::checked(code, &sorts, first, t)).collect();
+        let group = gathered(swaps);
+        group.iter().flat_map(|g| &g.members).for_each(|&t| taken[t] = true);
+        groups.extend(group);
+    }
+    (groups, sorts)
+}
+
+/// Per thread the first one whose graph has the same shape.
+fn leaders(code: &Compiled) -> Vec<usize> {
+    let threads = &code.threads;
+    let same =
+        |t: usize, u: usize| registers(code, t) == registers(code, u) && same_shape(&threads[t], &threads[u]);
+    (0..threads.len()).map(|t| (0..t).find(|&u| same(t, u)).unwrap_or(t)).collect()
+}
+
+/// The number of a thread's registers.
+fn registers(code: &Compiled, t: usize) -> usize {
+    code.register_base.get(t + 1).copied().unwrap_or(code.memory) - code.register_base[t]
+}
+
+fn same_shape(t: &CThread, u: &CThread) -> bool {
+    let kind = |op: &Op| std::mem::discriminant(op);
+    let same_node = |(m, n): (&Node, &Node)| {
+        let mut edges = m.edges.iter().zip(&n.edges);
+        m.edges.len() == n.edges.len()
+            && edges.all(|(d, e)| d.id == e.id && d.to == e.to && kind(&d.op) == kind(&e.op))
+    };
+    t.nodes.len() == u.nodes.len() && t.nodes.iter().zip(&u.nodes).all(same_node)
+}
+
+/// One group of the swaps of a first thread with others, as far as they move the same cells and values of the first.
+fn gathered(swaps: Vec<Swap>) -> Option<Group> {
+    let mut swaps = swaps.into_iter();
+    let first = swaps.next()?;
+    let mut group = Group {
+        members: vec![first.a, first.b],
+        cells: first.new_cells.iter().map(|&c| vec![c, first.cell(c)]).collect(),
+        values: Vec::new(),
+    };
+    for &(sort, v) in &first.new_values {
+        let pair = [v, first.value(sort, v)];
+        match group.values.iter_mut().find(|(s, _)| *s == sort) {
+            // Two values of one sort for each member: no member's own.
+            Some(_) => return None,
+            None => group.values.push((sort, pair.to_vec())),
+        }
+    }
+    for swap in swaps {
+        let cells = group.cells.iter().map(|family| (swap.cell(family[0]), family));
+        let values = group.values.iter().map(|(sort, family)| (swap.value(*sort, family[0]), family));
+        let known: BTreeSet<u32> = group.cells.iter().flatten().copied().collect();
+        let fits = swap.new_cells.len() == group.cells.len()
+            && swap.new_values.len() == group.values.len()
+            && cells.clone().all(|(c, _)| !known.contains(&c))
+            && values.clone().all(|(v, family)| !family.contains(&v));
+        if fits {
+            let (cells, values): (Vec<u32>, Vec<Value>) =
+                (cells.map(|(c, _)| c).collect(), values.map(|(v, _)| v).collect());
+            group.members.push(swap.b);
+            group.cells.iter_mut().zip(cells).for_each(|(family, c)| family.push(c));
+            group.values.iter_mut().zip(values).for_each(|((_, family), v)| family.push(v));
+        }
+    }
+    Some(group)
+}
+
+/// Which slots hold the same kind of thing? Classes of slots, by union and find.
+struct Sorts(Vec<u32>);
+
+impl Sorts {
+    fn of(code: &Compiled) -> Sorts {
+        let mut sorts = Sorts((0..(code.memory + code.cells) as u32).collect());
+        for op in code.threads.iter().flat_map(|t| &t.nodes).flat_map(|n| &n.edges).map(|e| &e.op) {
+            sorts.learn(code, op);
+        }
+        for clause in &code.clauses {
+            sorts.compare(&clause.pred, &|a| match a {
+                SlotAtom::Value(slot) => Some(*slot),
+                SlotAtom::At { .. } => None,
+            });
+        }
+        sorts
+    }
+
+    fn find(&mut self, slot: u32) -> u32 {
+        let mut root = slot;
+        while self.0[root as usize] != root {
+            root = self.0[root as usize];
+        }
+        self.0[slot as usize] = root;
+        root
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0[a.max(b) as usize] = a.min(b);
+    }
+
+    fn settled(mut self) -> Vec<u32> {
+        (0..self.0.len() as u32).map(|slot| self.find(slot)).collect()
+    }
+
+    /// The slot gets what is at an address. Where that has to be computed it may be any cell, so all are of one sort.
+    fn join_cells(&mut self, code: &Compiled, slot: u32, addr: &Code) {
+        let any = (code.cells > 0).then_some(code.memory as u32);
+        if let Some(cell) = cell_slot(code, addr).or(any) {
+            self.join(slot, cell);
+        }
+    }
+
+    /// A cell at the address gets what an expression is worth.
+    fn store(&mut self, code: &Compiled, addr: &Code, value: &Code) {
+        if let Code::Slot(s) = value {
+            self.join_cells(code, *s, addr);
+        }
+    }
+
+    fn learn(&mut self, code: &Compiled, op: &Op) {
+        for code in op.codes() {
+            self.compare(&code.tree(), &|s| Some(*s));
+        }
+        if op.address().is_some_and(|a| !matches!(a, Code::Const(_))) {
+            let cells = code.memory..code.memory + code.cells;
+            cells.for_each(|cell| self.join(code.memory as u32, cell as u32));
+        }
+        match op {
+            Op::Assign { dst, value: Code::Slot(s) } => self.join(*dst, *s),
+            Op::Load { dst, addr } => self.join_cells(code, *dst, addr),
+            Op::Store { addr, value } => self.store(code, addr, value),
+            Op::Rmw { dst, addr, op } => {
+                self.join_cells(code, *dst, addr);
+                match op {
+                    Modify::Swap(v) => self.store(code, addr, v),
+                    Modify::Cas { old, new } => [old, new].iter().for_each(|v| self.store(code, addr, v)),
+                    Modify::Add(_) => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Slots that are compared with each other.
+    fn compare<A>(&mut self, e: &Expr<A>, slot: &impl Fn(&A) -> Option<u32>) {
+        match e {
+            Expr::Const(_) | Expr::Atom(_) => {}
+            Expr::Unary(_, a) => self.compare(a, slot),
+            Expr::Binary(op, a, b) => {
+                if let (BinOp::Eq | BinOp::Ne, Expr::Atom(a), Expr::Atom(b)) = (op, &**a, &**b)
+                    && let (Some(a), Some(b)) = (slot(a), slot(b))
+                {
+                    self.join(a, b);
+                }
+                self.compare(a, slot);
+                self.compare(b, slot);
+            }
+        }
+    }
+
+    /// Threads that may change places have the same sorts, and so have the cells that they touch in the same place.
+    fn join_threads(&mut self, code: &Compiled, t: usize, u: usize) {
+        for r in 0..registers(code, t) {
+            self.join((code.register_base[t] + r) as u32, (code.register_base[u] + r) as u32);
+        }
+        let ops = |t: usize| code.threads[t].nodes.iter().flat_map(|n| &n.edges).map(|e| &e.op);
+        for (p, q) in ops(t).zip(ops(u)) {
+            let cells =
+                (p.address().and_then(|a| cell_slot(code, a)), q.address().and_then(|a| cell_slot(code, a)));
+            if let (Some(c), Some(d)) = cells {
+                self.join(c, d);
+            }
+        }
+    }
+}
+
+/// The slot of the cell at a constant address.
+fn cell_slot(code: &Compiled, addr: &Code) -> Option<u32> {
+    match addr {
+        Code::Const(a) if (0..code.cells as Value).contains(a) => Some((code.memory as Value + a) as u32),
+        _ => None,
+    }
+}
+
+/// Two threads that change places, and what has to move with them.
+struct Swap<'a> {
+    code: &'a Compiled,
+    sorts: &'a [u32],
+    a: usize,
+    b: usize,
+    /// Cells that change places, both ways, and of each pair the first that was met.
+    cells: BTreeMap<u32, u32>,
+    new_cells: Vec<u32>,
+    /// Values of a sort that do, likewise.
+    values: BTreeMap<(u32, Value), Value>,
+    new_values: Vec<(u32, Value)>,
+    /// While the swap is being proposed, constants that differ make it grow.
+    growing: bool,
+}
+
+/// What an expression is used for.
+#[derive(Clone, Copy, PartialEq)]
+enum Use {
+    /// Its exact value matters.
+    Number,
+    /// It matters whether it is 0.
+    Truth,
+    /// It is a value of this sort.
+    Sort(u32),
+}
+
+impl<'a> Swap<'a> {
+    /// The swap that the two threads propose, if it is an automorphism.
+    fn checked(code: &'a Compiled, sorts: &'a [u32], a: usize, b: usize) -> Option<Swap<'a>> {
+        let mut swap = Swap {
+            code,
+            sorts,
+            a,
+            b,
+            cells: BTreeMap::new(),
+            new_cells: vec![],
+            values: BTreeMap::new(),
+            new_values: vec![],
+            growing: true,
+        };
+        let ops = |t: usize| code.threads[t].nodes.iter().flat_map(|n| &n.edges).map(|e| &e.op);
+        let proposed = ops(a).zip(ops(b)).all(|(p, q)| swap.same_op(p, q));
+        swap.growing = false;
+        (proposed && swap.is_automorphism()).then_some(swap)
+    }
+
+    fn is_automorphism(&mut self) -> bool {
+        let code = self.code;
+        (0..code.threads.len()).all(|t| self.same_thread(&code.threads[t], &code.threads[self.thread(t)]))
+            && (0..code.bounds.len() as u32).all(|s| self.same_bounds(s))
+            && code.watched_cells.iter().all(|c| code.watched_cells.contains(&self.cell(*c)))
+            && self.same_goal()
+    }
+
+    fn thread(&self, t: usize) -> usize {
+        match t {
+            t if t == self.a => self.b,
+            t if t == self.b => self.a,
+            t => t,
+        }
+    }
+
+    fn cell(&self, cell: u32) -> u32 {
+        self.cells.get(&cell).copied().unwrap_or(cell)
+    }
+
+    fn value(&self, sort: u32, v: Value) -> Value {
+        self.values.get(&(sort, v)).copied().unwrap_or(v)
+    }
+
+    /// Does the swap move values of the sort?
+    fn moves(&self, sort: u32) -> bool {
+        self.values.range((sort, Value::MIN)..=(sort, Value::MAX)).next().is_some()
+    }
+
+    fn slot(&self, slot: u32) -> u32 {
+        let (code, s) = (self.code, slot as usize);
+        if s >= code.memory {
+            return code.memory as u32 + self.cell((s - code.memory) as u32);
+        }
+        if s <= code.threads.len() {
+            return if s == code.threads.len() { slot } else { self.thread(s) as u32 };
+        }
+        let t = code.register_base.partition_point(|&base| base <= s) - 1;
+        (code.register_base[self.thread(t)] + s - code.register_base[t]) as u32
+    }
+
+    fn same_cell(&mut self, x: Value, y: Value) -> bool {
+        let valid = |a: Value| (0..self.code.cells as Value).contains(&a);
+        if !valid(x) || !valid(y) {
+            return x == y;
+        }
+        let (x, y) = (x as u32, y as u32);
+        let known = self.cells.contains_key(&x) || self.cells.contains_key(&y);
+        if x != y && self.growing && !known {
+            self.cells.extend([(x, y), (y, x)]);
+            self.new_cells.push(x);
+        }
+        self.growing && x == y || self.cell(x) == y
+    }
+
+    fn same_value(&mut self, sort: u32, x: Value, y: Value) -> bool {
+        let known = self.values.contains_key(&(sort, x)) || self.values.contains_key(&(sort, y));
+        if x != y && self.growing && !known {
+            self.values.extend([((sort, x), y), ((sort, y), x)]);
+            self.new_values.push((sort, x));
+        }
+        self.growing && x == y || self.value(sort, x) == y
+    }
+
+    fn same_thread(&mut self, t: &CThread, u: &CThread) -> bool {
+        let places = |t: &CThread| (t.end, t.trap, t.stuck);
+        t.nodes.len() == u.nodes.len()
+            && places(t) == places(u)
+            && t.to_end == u.to_end
+            && t.nodes.iter().zip(&u.nodes).all(|(m, n)| self.same_node(m, n))
+    }
+
+    fn same_node(&mut self, m: &Node, n: &Node) -> bool {
+        let facts = |n: &Node| (n.stop, n.may_hurry, n.may_trap, n.lost, n.visible);
+        let mut dead = m.dead.iter().zip(&n.dead);
+        facts(m) == facts(n)
+            && self.access(m.future) == n.future
+            && m.next.map(|a| self.access(a)) == n.next
+            && m.dead.len() == n.dead.len()
+            && dead.all(|(d, e)| self.slot(d.0) == e.0 && d.1 == e.1)
+            && m.folded.len() == n.folded.len()
+            && m.folded.iter().zip(&n.folded).all(|(d, e)| self.same_fold(d, e))
+            && m.edges.len() == n.edges.len()
+            && m.edges
+                .iter()
+                .zip(&n.edges)
+                .all(|(d, e)| d.id == e.id && d.to == e.to && self.same_op(&d.op, &e.op))
+    }
+
+    fn same_fold(&self, d: &Fold, e: &Fold) -> bool {
+        let sort = self.sorts[d.slot as usize];
+        let kept: BTreeSet<Value> = d.kept.iter().map(|&v| self.value(sort, v)).collect();
+        self.slot(d.slot) == e.slot
+            && d.other == e.other
+            && self.value(sort, d.other) == d.other
+            && kept == e.kept.iter().copied().collect()
+    }
+
+    fn access(&self, access: Access) -> Access {
+        let moved = |set: u64| {
+            let kept = self.cells.keys().fold(set, |set, c| set & !(1 << c));
+            let all = self.cells.iter().filter(|(c, _)| set >> **c & 1 != 0);
+            all.fold(kept, |set, (_, d)| set | 1 << d)
+        };
+        Access { reads: moved(access.reads), writes: moved(access.writes) }
+    }
+
+    /// Values of the slot and of its image are written down alike, and so is every value that another may become.
+    fn same_bounds(&self, slot: u32) -> bool {
+        let sort = self.sorts[slot as usize];
+        let bounds = self.code.bounds[slot as usize];
+        let moved = self.values.range((sort, Value::MIN)..=(sort, Value::MAX));
+        bounds == self.code.bounds[self.slot(slot) as usize]
+            && bounds.is_none_or(|i| moved.clone().all(|(_, v)| i.lo <= *v && *v <= i.hi))
+    }
+
+    fn same_op(&mut self, p: &Op, q: &Op) -> bool {
+        let target = |swap: &Swap, d: u32, e: u32| swap.slot(d) == e;
+        match (p, q) {
+            (Op::Assign { dst: d, value: x }, Op::Assign { dst: e, value: y }) => {
+                target(self, *d, *e) && self.same(x, y, Use::Sort(self.sorts[*d as usize]))
+            }
+            (Op::Any { dst: d, lo, hi }, Op::Any { dst: e, lo: l, hi: h }) => {
+                target(self, *d, *e) && (lo, hi) == (l, h) && !self.moves(self.sorts[*d as usize])
+            }
+            (Op::Assume(x), Op::Assume(y)) | (Op::Assert(x), Op::Assert(y)) => self.same(x, y, Use::Truth),
+            (Op::Load { dst: d, addr: a }, Op::Load { dst: e, addr: b }) => {
+                target(self, *d, *e) && self.same_address(a, b)
+            }
+            (Op::Store { addr: a, value: x }, Op::Store { addr: b, value: y }) => {
+                self.same_address(a, b) && self.same(x, y, self.contents(a))
+            }
+            (Op::Rmw { dst: d, addr: a, op: f }, Op::Rmw { dst: e, addr: b, op: g }) => {
+                target(self, *d, *e)
+                    && self.same_address(a, b)
+                    && self.same_modification(f, g, self.contents(a))
+            }
+            (Op::Nop, Op::Nop) | (Op::Fence, Op::Fence) => true,
+            (Op::Lock, Op::Lock) | (Op::Unlock, Op::Unlock) => true,
+            _ => false,
+        }
+    }
+
+    fn same_modification(&mut self, f: &Modify, g: &Modify, contents: Use) -> bool {
+        match (f, g) {
+            (Modify::Swap(x), Modify::Swap(y)) => self.same(x, y, contents),
+            (Modify::Add(x), Modify::Add(y)) => {
+                let plain = !matches!(contents, Use::Sort(sort) if self.moves(sort));
+                plain && self.same(x, y, Use::Number)
+            }
+            (Modify::Cas { old: x, new: v }, Modify::Cas { old: y, new: w }) => {
+                self.same(x, y, contents) && self.same(v, w, contents)
+            }
+            _ => false,
+        }
+    }
+
+    /// What is stored at an address. Where it has to be computed, all cells are of one sort.
+    fn contents(&self, addr: &Code) -> Use {
+        let any = || (self.code.cells > 0).then_some(self.code.memory as u32);
+        cell_slot(self.code, addr).or_else(any).map_or(Use::Number, |s| Use::Sort(self.sorts[s as usize]))
+    }
+
+    fn same_address(&mut self, a: &Code, b: &Code) -> bool {
+        match (a, b) {
+            (Code::Const(x), Code::Const(y)) => self.same_cell(*x, *y),
+            _ => (self.growing || self.cells.is_empty()) && self.same(a, b, Use::Number),
+        }
+    }
+
+    fn same(&mut self, x: &Code, y: &Code, used: Use) -> bool {
+        self.same_expr(&x.tree(), &y.tree(), used)
+    }
+
+    fn same_expr(&mut self, x: &Expr<u32>, y: &Expr<u32>, used: Use) -> bool {
+        match (x, y) {
+            (Expr::Const(c), Expr::Const(d)) => match used {
+                Use::Sort(sort) => self.same_value(sort, *c, *d),
+                Use::Number | Use::Truth => c == d,
+            },
+            (Expr::Atom(s), Expr::Atom(u)) => self.slot(*s) == *u && self.may_use(*s, used),
+            // The result of an operation is a number, and no other's name.
+            _ if matches!(used, Use::Sort(sort) if self.moves(sort)) => false,
+            (Expr::Unary(op, a), Expr::Unary(other, b)) => {
+                let used = if *op == UnOp::Not { Use::Truth } else { Use::Number };
+                op == other && self.same_expr(a, b, used)
+            }
+            (Expr::Binary(op, a, b), Expr::Binary(other, c, d)) => {
+                let used = self.operands(*op, a, b);
+                op == other && self.same_expr(a, c, used) && self.same_expr(b, d, used)
+            }
+            _ => false,
+        }
+    }
+
+    /// How an operator uses its operands.
+    fn operands(&self, op: BinOp, a: &Expr<u32>, b: &Expr<u32>) -> Use {
+        match (op, a, b) {
+            (BinOp::And | BinOp::Or, ..) => Use::Truth,
+            (BinOp::Eq | BinOp::Ne, Expr::Atom(s), _) | (BinOp::Eq | BinOp::Ne, _, Expr::Atom(s)) => {
+                Use::Sort(self.sorts[*s as usize])
+            }
+            _ => Use::Number,
+        }
+    }
+
+    /// May what is in the slot be used like this, although the swap moves some values?
+    fn may_use(&self, slot: u32, used: Use) -> bool {
+        let own = self.sorts[slot as usize];
+        match used {
+            Use::Sort(sort) => sort == own || !self.moves(sort) && !self.moves(own),
+            Use::Truth => self.value(own, 0) == 0,
+            Use::Number => !self.moves(own),
+        }
+    }
+
+    /// Does the goal say the same of the image of a state as of the state?
+    fn same_goal(&self) -> bool {
+        let all = |moved: bool| {
+            let one = |c: &CClause| Some((c.when == When::Final, self.term(&c.pred, moved, Use::Truth)?));
+            self.code.clauses.iter().map(one).collect::<Option<BTreeSet<_>>>()
+        };
+        let plain = all(false);
+        plain.is_some() && plain == all(true)
+    }
+
+    /// A predicate, or its image, in a form that does not depend on the order in which things are said; `None` if it
+    /// does arithmetic with values that move.
+    fn term(&self, pred: &Expr<SlotAtom>, moved: bool, used: Use) -> Option<Term> {
+        Some(match pred {
+            Expr::Const(c) => match used {
+                Use::Sort(sort) if moved => Term::Const(self.value(sort, *c)),
+                _ => Term::Const(*c),
+            },
+            Expr::Atom(SlotAtom::At { thread, nodes, .. }) => {
+                let t = *thread as usize;
+                Term::At(if moved { self.thread(t) } else { t }, nodes.iter().copied().collect())
+            }
+            Expr::Atom(SlotAtom::Value(s)) => {
+                self.may_use(*s, used).then_some(())?;
+                Term::Value(if moved { self.slot(*s) } else { *s })
+            }
+            _ if matches!(used, Use::Sort(sort) if self.moves(sort)) => return None,
+            Expr::Unary(op, a) => {
+                let used = if *op == UnOp::Not { Use::Truth } else { Use::Number };
+                Term::Of(op.symbol(), vec![self.term(a, moved, used)?])
+            }
+            Expr::Binary(op, a, b) => {
+                let slot = |e: &Expr<SlotAtom>| match e {
+                    Expr::Atom(SlotAtom::Value(s)) => Some(self.sorts[*s as usize]),
+                    _ => None,
+                };
+                let used = match op {
+                    BinOp::And | BinOp::Or => Use::Truth,
+                    BinOp::Eq | BinOp::Ne => slot(a).or_else(|| slot(b)).map_or(Use::Number, Use::Sort),
+                    _ => Use::Number,
+                };
+                let (a, b) = (self.term(a, moved, used)?, self.term(b, moved, used)?);
+                Term::binary(*op, a, b)
+            }
+        })
+    }
+}
+
+/// A predicate in which the order of operands that may change places does not show.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Term {
+    Const(Value),
+    At(usize, BTreeSet<u32>),
+    Value(u32),
+    Of(&'static str, Vec<Term>),
+}
+
+impl Term {
+    fn binary(op: BinOp, a: Term, b: Term) -> Term {
+        let same = |t: &Term| matches!(t, Term::Of(name, _) if *name == op.symbol());
+        let parts = |t: Term| match t {
+            Term::Of(_, parts) if matches!(op, BinOp::And | BinOp::Or) => parts,
+            other => vec![other],
+        };
+        let flat = |t: Term| if same(&t) { parts(t) } else { vec![t] };
+        let mut all = flat(a);
+        all.extend(flat(b));
+        if matches!(op, BinOp::And | BinOp::Or | BinOp::Eq | BinOp::Ne) {
+            all.sort();
+        }
+        Term::Of(op.symbol(), all)
+    }
+}

@@ -1,0 +1,57 @@
+//! How many states and transitions do fixed searches take? A search that stores more than before is slower than before,
+//! whatever the clock says, and one that stores less has either learned something or lost something. One worker,
+//! breadth first: the counts are exact, and kept in `tests/data/counts.txt`.
+//!
+//! `OVERTAKE_BLESS=1 cargo test --test counts` writes the file anew; look at the difference before it is kept.
+
+use overtake::engine::{self, Engine, Options};
+use overtake::front::tso;
+use overtake::verdict::{Goal, Limits, Model};
+use std::path::Path;
+
+/// File below `programs`, its N, model, engine.
+const RUNS: &[(&str, i64, Model, Engine)] = &[
+    ("lamport/lamport1.tso", 4, Model::Sc, Engine::Explicit),
+    ("lamport/lamport1.tso", 6, Model::Sc, Engine::Explicit),
+    ("lamport/lamport1.tso", 4, Model::Tso, Engine::Lazy),
+    ("lamport/lamport1-fenced.tso", 3, Model::Tso, Engine::Explicit),
+    ("lamport/lamport2.tso", 3, Model::Sc, Engine::Explicit),
+    ("lamport/lamport2-lean.tso", 2, Model::Tso, Engine::Lazy),
+    ("peterson/filter.tso", 3, Model::Sc, Engine::Explicit),
+    ("peterson/filter-fenced.tso", 3, Model::Tso, Engine::Explicit),
+    ("burns/burns.tso", 3, Model::Sc, Engine::Explicit),
+    ("dijkstra/dijkstra.tso", 3, Model::Sc, Engine::Explicit),
+    ("bakery/bakery.tso", 3, Model::Sc, Engine::Explicit),
+    ("szymanski/szymanski.tso", 3, Model::Sc, Engine::Explicit),
+    ("ticket/ticket.tso", 3, Model::Tso, Engine::Explicit),
+    ("mcs/mcs.tso", 3, Model::Sc, Engine::Explicit),
+    ("diamond/diamond.tso", 20, Model::Tso, Engine::Lazy),
+    ("loop/loop.tso", 20, Model::Tso, Engine::Lazy),
+];
+
+fn count(&(file, n, model, engine): &(&str, i64, Model, Engine)) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(file);
+    let source = std::fs::read_to_string(path).expect("bundled programs are readable");
+    let program = tso::read(&source, &[("N".to_string(), n)]).expect("bundled programs are right").program;
+    let options = Options { model, engine, workers: 1, ..Options::default() };
+    let outcome = engine::check(&program, &Goal::of(&program), &options, &Limits::default());
+    let outcome = outcome.expect("no internal error");
+    let (states, transitions) = (outcome.stats.states, outcome.stats.transitions);
+    let (model, verdict) = (model.name(), outcome.verdict());
+    format!("{file} N={n} {model} {engine:?}: {verdict}, {states} states, {transitions} transitions\n")
+}
+
+#[test]
+fn searches_take_as_many_states_as_before() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/counts.txt");
+    let now: String = RUNS.iter().map(count).collect();
+    if std::env::var_os("OVERTAKE_BLESS").is_some() {
+        std::fs::write(&file, now).expect("the file can be written");
+        return;
+    }
+    let before = std::fs::read_to_string(&file).expect("the counts are kept");
+    for (before, now) in before.lines().zip(now.lines()) {
+        assert_eq!(now, before, "see the head of tests/counts.rs");
+    }
+    assert_eq!(now.lines().count(), before.lines().count(), "every run has its line");
+}
