@@ -10,7 +10,7 @@ use overtake::engine::{self, Options};
 use overtake::model::{Instr, Loc, Program, ThreadId};
 use overtake::repair::{Allowed, Wanted, apply, prune, repair};
 use overtake::verdict::repair::{Aim, Change, Cheapest, RepairAnswer};
-use overtake::verdict::{Answer, Goal, Limits, Model, RaceAnswer, RobustAnswer};
+use overtake::verdict::{Answer, Goal, Limit, Limits, Model, RaceAnswer, RobustAnswer};
 use proptest::prelude::*;
 
 /// Most places and stores of programs whose subsets are all tried.
@@ -194,7 +194,9 @@ fn pruned(program: &Program) -> Result<(), TestCaseError> {
             }
         }
         RepairAnswer::Remains { .. } => prop_assert_eq!(as_it_is, Some(false)),
-        other => prop_assert!(as_it_is.is_none(), "{other:?}"),
+        // Without its fences the program may have more states than the limit.
+        RepairAnswer::Unknown(Limit::States(_)) => {}
+        other => prop_assert!(false, "{other:?}"),
     }
     Ok(())
 }

@@ -176,13 +176,10 @@ fn show(task: &Task, args: &FenceArgs, repair: &Repair, terminal: &Terminal) {
             Some(own) => report::fence::superfluous(&task.source.program, repair, own),
             None => {
                 let words = Words { fence: fence_word(task, args) };
-                report::fence::explanation(
-                    &task.source.program,
-                    &task.source.text,
-                    repair,
-                    words,
-                    terminal.style(),
-                )
+                // The lines of a program that is data are those of the text that it once came from.
+                let is_data = input::format(task.file, &search.input) == Ok(Format::Ron);
+                let text = if is_data { "" } else { &task.source.text };
+                report::fence::explanation(&task.source.program, text, repair, words, terminal.style())
             }
         };
     }

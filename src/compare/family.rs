@@ -26,7 +26,7 @@ macro_rules! family {
 
 /// The sizes are those of the published tables: as far as somebody gets within seconds, and one step on.
 pub const FAMILIES: &[Family] = &[
-    family!("lamport", "lamport/lamport1.tso", &[2, 3, 4, 5, 6]),
+    family!("lamport", "lamport/lamport1.tso", &[2, 3, 4, 5, 6, 7, 8]),
     family!("lamport-fenced", "lamport/lamport1-fenced.tso", &[2, 3, 4, 5, 6]),
     family!("peterson", "peterson/filter.tso", &[2, 3, 4]),
     family!("peterson-fenced", "peterson/filter-fenced.tso", &[2, 3, 4]),
@@ -38,9 +38,9 @@ pub const FAMILIES: &[Family] = &[
     family!("bakery-fenced", "bakery/bakery-fenced.tso", &[2, 3, 4]),
     family!("szymanski", "szymanski/szymanski.tso", &[2, 3, 4]),
     family!("szymanski-fenced", "szymanski/szymanski-fenced.tso", &[2, 3, 4]),
-    family!("diamond", "diamond/diamond.tso", &[2, 10, 50, 100, 200]),
+    family!("diamond", "diamond/diamond.tso", &[2, 10, 50, 200, 1000, 2000]),
     family!("diamond-fenced", "diamond/diamond-fenced.tso", &[2, 10, 50, 100, 200]),
-    family!("loop", "loop/loop.tso", &[2, 10, 20, 50, 100]),
+    family!("loop", "loop/loop.tso", &[2, 10, 20, 50, 100, 200, 500]),
     family!("loop-fenced", "loop/loop-fenced.tso", &[2, 10, 20, 50, 100]),
     family!("sb", "litmus/ring.tso", &[2, 4, 6, 8, 10]),
     family!("sb-fenced", "litmus/ring-fences.tso", &[2, 4, 6, 8, 10]),

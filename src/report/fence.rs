@@ -3,7 +3,7 @@
 
 use super::table::{Color, Tone, paint};
 use super::{capitalised, count_of, first_line, json, limit_reached, robust, text, triangular};
-use crate::model::{Loc, Program, ThreadId};
+use crate::model::Program;
 use crate::verdict::repair::{Aim, Change, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -22,30 +22,33 @@ pub struct Site<'a> {
     /// The last line before it that leads here.
     pub after: u32,
     pub label: Option<&'a str>,
+    /// The instruction, as the user wrote it.
+    pub instruction: String,
 }
 
 impl<'a> Site<'a> {
     pub fn of(program: &'a Program, change: Change) -> Site<'a> {
         let thread = program.thread(change.thread());
-        let (at, line) = match change {
-            Change::Fence { at, .. } => (at, first_line_from(program, change.thread(), at)),
-            Change::Atomic { store: edge, .. } | Change::Keep { fence: edge, .. } => {
-                (thread.edge(edge).from, thread.edge(edge).line)
+        let (at, edge) = match change {
+            Change::Fence { at, .. } => (at, thread.edges_from(at).first().map(|(_, e)| *e)),
+            Change::Atomic { store: id, .. } | Change::Keep { fence: id, .. } => {
+                (thread.edge(id).from, Some(thread.edge(id)))
             }
         };
+        let line = edge.map_or(0, |e| e.line);
         let before = thread.edges().filter(|(_, e)| e.to == at && e.line < line).map(|(_, e)| e.line).max();
+        let instruction = edge.map_or(String::new(), |e| match e.text.is_empty() {
+            true => thread.show_instr(program, &e.instr),
+            false => e.text.clone(),
+        });
         Site {
             thread: thread.name(),
             line,
             after: before.unwrap_or(line.saturating_sub(1)),
             label: thread.location(at).labels.first().map(String::as_str),
+            instruction,
         }
     }
-}
-
-/// The line of the first instruction that leaves a location.
-fn first_line_from(program: &Program, t: ThreadId, at: Loc) -> u32 {
-    program.thread(t).edges_from(at).first().map_or(0, |(_, e)| e.line)
 }
 
 pub fn verdict(repair: &Repair, file: Option<&str>, color: bool) -> String {
@@ -135,8 +138,8 @@ pub fn explanation(
                 if several {
                     let _ = write!(told, "\nSet {} of {}:\n", i + 1, enough.sets.len());
                 }
-                for &change in set {
-                    told += &shown(program, source, change, words, style);
+                for changes in by_line(program, set) {
+                    told += &shown(program, source, &changes, words, style);
                 }
             }
             if enough.more {
@@ -176,37 +179,64 @@ fn remaining(program: &Program, run: &Counterexample, style: text::Style) -> Str
 /// Lines of the user's text before and behind a change.
 const CONTEXT: u32 = 2;
 
-/// One change: where it is, and the text around it with the new line marked.
-fn shown(program: &Program, source: &str, change: Change, words: Words, style: text::Style) -> String {
+/// Changes of the same lines: whose they are, and then, once, the text around with the new line marked.
+fn shown(program: &Program, source: &str, changes: &[Change], words: Words, style: text::Style) -> String {
+    let mut told = "\n".to_string();
+    for &change in changes {
+        let _ = writeln!(told, "  {}", place(program, change));
+    }
+    let fence = changes.iter().any(|c| matches!(c, Change::Fence { .. })).then_some(words.fence);
+    let line = changes.first().map_or(0, |&c| Site::of(program, c).line);
+    told + &around(source, line, fence, style)
+}
+
+/// `thread p: a fence before line 3, at `wait`: `load r, [x]``.
+fn place(program: &Program, change: Change) -> String {
     let site = Site::of(program, change);
-    let label = site.label.map_or(String::new(), |l| format!(", at `{l}`"));
     let what = match change {
-        Change::Fence { .. } => "a fence before".to_string(),
-        Change::Atomic { .. } => "a locked store in".to_string(),
-        Change::Keep { .. } => "the fence in".to_string(),
+        Change::Fence { .. } => "a fence before",
+        Change::Atomic { .. } => "a locked store in",
+        Change::Keep { .. } => "the fence in",
     };
-    let mut told = format!("\n  thread {}: {what} line {}{label}\n", site.thread, site.line);
+    let label = site.label.map_or(String::new(), |l| format!(", at `{l}`"));
+    let line = if site.line == 0 { String::new() } else { format!(" line {}{label}:", site.line) };
+    format!("thread {}: {what}{line} `{}`", site.thread, site.instruction)
+}
+
+/// The lines around one, which is marked, or has the new one before it.
+fn around(source: &str, at: u32, inserted: Option<&str>, style: text::Style) -> String {
     let color = if style.color { Color::On } else { Color::Off };
     let lines: Vec<&str> = source.lines().collect();
     let line = |n: u32| lines.get((n as usize).wrapping_sub(1)).copied();
-    let Some(own) = line(site.line) else { return told };
-    let first = site.line.saturating_sub(CONTEXT).max(1);
-    for n in first..=site.line + CONTEXT - 1 {
+    let Some(own) = line(at) else { return String::new() };
+    let mut told = String::new();
+    for n in at.saturating_sub(CONTEXT).max(1)..at + CONTEXT {
         let Some(text) = line(n) else { continue };
-        if n == site.line && matches!(change, Change::Fence { .. }) {
-            let indent = &own[..own.len() - own.trim_start().len()];
-            let inserted = format!("  +      | {indent}{}", words.fence);
-            let _ = writeln!(told, "  {}", paint(&inserted, Tone::Good, color));
-        }
         let row = format!("{n:>6} | {text}");
-        let _ = match change {
-            Change::Atomic { .. } | Change::Keep { .. } if n == site.line => {
-                writeln!(told, "  {}", paint(&format!("* {row}"), Tone::Good, color))
+        let _ = match inserted {
+            Some(word) if n == at => {
+                let indent = &own[..own.len() - own.trim_start().len()];
+                let new = paint(&format!("  +      | {indent}{word}"), Tone::Good, color);
+                writeln!(told, "  {new}\n    {row}")
             }
+            None if n == at => writeln!(told, "  {}", paint(&format!("* {row}"), Tone::Good, color)),
             _ => writeln!(told, "    {row}"),
         };
     }
     told
+}
+
+/// Changes in the order of the text, those of one line together.
+fn by_line(program: &Program, set: &[Change]) -> Vec<Vec<Change>> {
+    let mut groups: Vec<((bool, u32), Vec<Change>)> = Vec::new();
+    for &change in set {
+        let key = (matches!(change, Change::Fence { .. }), Site::of(program, change).line);
+        match groups.iter_mut().find(|(k, _)| *k == key && key.1 != 0) {
+            Some((_, group)) => group.push(change),
+            None => groups.push((key, vec![change])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
 /// The program's own fences that can go.

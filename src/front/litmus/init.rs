@@ -2,7 +2,7 @@
 
 use super::lex::{Kind, Token, Tokens, expected, number, signed_number};
 use super::memory::{Initial, Memory, Type};
-use super::x86::{Arch, Flag, Gpr, register};
+use super::x86::{Arch, Flag, Gpr, POINTER, register};
 use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::model::{MAX_CELLS, Value};
 
@@ -232,11 +232,7 @@ fn own(name: Token, arch: Arch) -> Result<Own, Problem> {
             Err(problem.help(format!("outside instructions write the whole one, `{}`", part.gpr.name(arch))))
         }
         (None, Some(flag)) => Ok(Own::Flag(flag)),
-        _ if ["rip", "eip"].contains(&&name.text.to_ascii_lowercase()[..]) => {
-            let moves = Problem::error("the instruction pointer has no value here").at(name.span);
-            Err(moves
-                .help("it moves with every instruction; a test may ask for general registers and for flags"))
-        }
+        _ if name.text.eq_ignore_ascii_case(&POINTER.name(arch)) => Ok(Own::Gpr(POINTER)),
         _ if name.kind == Kind::Name => {
             Err(Problem::error(format!("`{}` is not a register here", name.text)).at(name.span))
         }

@@ -215,7 +215,7 @@ fn mistakes_around_the_program_have_their_places() {
         ("X86 T\n{0:EAX=9999999999}\nP0;\nNOP;", "9999999999 does not fit into 32 bits", "0:EAX=9999999999"),
         ("X86 T\n{0:AL=1}\nP0;\nNOP;", "`AL` is a part of a register", "AL"),
         ("X86 T\n{0:ZF=2}\nP0;\nNOP;", "a flag is 0 or 1", "0:ZF=2"),
-        ("X86 T\n{}\nP0;\nNOP;\nexists (0:eip=1)", "the instruction pointer has no value here", "eip"),
+        ("X86 T\n{}\nP0;\nNOP;\nexists (0:rip=1)", "`rip` is not a register here", "rip"),
         ("X86 T\n{}\nP0;\nNOP;\nexists (0:RAX=1)", "`RAX` is not a register here", "RAX"),
         ("X86_64 T\n{}\nP0;\nnop;\nexists (0:eax=1)", "`eax` is a part of a register", "eax"),
         ("X86 T\n{}\nP0;\nNOP;\nexists (1:EAX=1)", "there is no thread P1", "1:EAX"),

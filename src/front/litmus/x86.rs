@@ -35,6 +35,10 @@ pub struct Gpr(pub u8);
 
 pub const EAX: Gpr = Gpr(0);
 
+/// The instruction pointer. As for herd it is a register that instructions do not touch and do not move, so it keeps the
+/// value that a test gives it.
+pub const POINTER: Gpr = Gpr(16);
+
 const LETTERS: [&str; 8] = ["ax", "bx", "cx", "dx", "si", "di", "bp", "sp"];
 
 /// A register or a part of one.
@@ -50,6 +54,8 @@ impl Gpr {
     /// The name of the whole register, as final states show it.
     pub fn name(self, arch: Arch) -> String {
         match (arch, LETTERS.get(self.0 as usize)) {
+            (Arch::X86, _) if self == POINTER => "EIP".to_string(),
+            (Arch::X86_64, _) if self == POINTER => "rip".to_string(),
             (Arch::X86, Some(letters)) => format!("E{}", letters.to_uppercase()),
             (_, Some(letters)) => format!("r{letters}"),
             (_, None) => format!("r{}", self.0),
