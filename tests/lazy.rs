@@ -10,6 +10,7 @@ use common::robustness::brute_robust;
 use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program, template_program};
 use overtake::engine::{self, Engine, Options};
 use overtake::engine::{Form, Pruning};
+use overtake::front::tso;
 use overtake::model::Program;
 use overtake::reach::Reductions;
 use overtake::verdict::{Answer, Goal, Limit, Limits, Model, RobustAnswer};
@@ -118,6 +119,35 @@ fn robust_either_way(program: &Program) -> Result<(), TestCaseError> {
     );
     prop_assert!(!contradict, "with reductions {with:?}, without {without:?}");
     Ok(())
+}
+
+/// What the text refutes of one thread it may not refute of its namesake.
+fn agree_on(source: &str) {
+    let program = tso::read(source, &[]).expect("a program").program;
+    same(&program).expect("the same answers");
+    robust(&program).expect("the same answers");
+}
+
+#[test]
+fn threads_that_begin_elsewhere_are_not_attacked_in_each_others_place() {
+    let text = "up: store [x], 1; load r, [y]; halt; down: store [y], 1; load r, [x]";
+    for (first, second) in [("up", "up"), ("up", "down"), ("down", "up"), ("down", "down")] {
+        agree_on(&format!(
+            "shared x, y; thread p; goto {first}; {text}; end; thread q; goto {second}; {text}; end
+             never p.r == 0 && q.r == 0"
+        ));
+    }
+}
+
+#[test]
+fn threads_that_point_elsewhere_are_not_attacked_in_each_others_place() {
+    let source = "shared x, y, w, v = 1
+         thread p[i in 0..2]; if r == i goto other; k = 1; goto on; other: k = 2; on: store [x], 1; load q, [k]
+             fence; load k, [v]; fence; load s, [k]; end
+         thread c; store [y], 1; fence; load a, [x]; store [v], 2; end
+         never p[1].q == 0 && c.a == 0";
+    agree_on(source);
+    agree_on(&source.replace("k = 1; goto on; other: k = 2", "k = 2; goto on; other: k = 1"));
 }
 
 /// So small that all computations can be enumerated.

@@ -11,7 +11,8 @@
 //! itself, thread by thread, node by node, the goal included. A value that moves may only be copied and compared
 //! with `==` and `!=`; cells move only where all addresses are constants. Then the swap is an automorphism of the machine.
 //! The initial state need not be its own image: what can be reached from the one image can be reached from the
-//! other, image by image. Swaps of one thread with each of several others, over the same cells and values,
+//! other, image by image. So whatever else is known of a thread, because it begins where it does or because memory
+//! does, must be the same of all members before it may be used of representatives. Swaps of one thread with each of several others, over the same cells and values,
 //! generate all permutations of them: a *group*.
 //! Not here: what the machine does with groups (`symmetry`).
 

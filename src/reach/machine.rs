@@ -166,6 +166,13 @@ impl ProgramMachine {
         self.symmetry.interchangeable()
     }
 
+    /// The same machine, unless something is not the same of all threads of a group: then nobody changes places.
+    pub(crate) fn symmetric_if(self, same: impl Fn(&[usize]) -> bool) -> ProgramMachine {
+        let alike = self.symmetry.members().all(same);
+        let symmetry = if alike { self.symmetry } else { Symmetry::default() };
+        ProgramMachine { symmetry, ..self }
+    }
+
     pub fn longest_buffer(&self) -> usize {
         self.longest_buffer.load(Ordering::Relaxed)
     }

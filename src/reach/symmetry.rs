@@ -132,7 +132,12 @@ impl Symmetry {
 
     /// How many threads may change places with others.
     pub fn interchangeable(&self) -> usize {
-        self.orbits.iter().map(|o| o.group.members.len()).sum()
+        self.members().map(<[usize]>::len).sum()
+    }
+
+    /// Per group the threads that may change places.
+    pub fn members(&self) -> impl Iterator<Item = &[usize]> {
+        self.orbits.iter().map(|o| &o.group.members[..])
     }
 
     /// Turns the state, in which dead registers have been buried, into its representative.

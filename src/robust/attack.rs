@@ -55,6 +55,15 @@ impl Attacks {
         self.stores.iter().find(of).is_some_and(|s| s.loads.contains(&load))
     }
 
+    /// Are the same attacks left of all these threads, whose graphs are the same?
+    pub fn are_alike(&self, threads: &[usize]) -> bool {
+        let of = |t: usize| {
+            let own = self.stores.iter().filter(move |s| s.thread.index() == t);
+            own.map(|s| (s.edge, &s.loads))
+        };
+        threads.windows(2).all(|pair| of(pair[0]).eq(of(pair[1])))
+    }
+
     fn add(&mut self, text: &Text<'_>, t: ThreadId, pruning: Pruning) {
         let thread = text.program.thread(t);
         let all_loads = edges_where(thread, |i| matches!(i, Instr::Load { .. })).count();

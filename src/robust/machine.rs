@@ -20,7 +20,8 @@
 //! after the load, and a witness that has it later, or not at all, has it here as well. Pruning by a goal and
 //! mute cells are off, and sleeping threads begin attacks nevertheless.
 //! States of phase 1 may be renamed (`reach::symmetry`): if an attack of a thread succeeds from a state, that of its
-//! namesake does from the state's image. An attack itself keeps its names.
+//! namesake does from the state's image. So that one must not be refuted: threads change places only if the text
+//! refutes the same attacks of all of them. An attack itself keeps its names.
 
 use super::attack::{Attacks, DelayedStore};
 use super::known::KnownPaths;
@@ -139,7 +140,8 @@ impl<'a> AttackMachine<'a> {
         // Known paths are known of certain threads.
         let symmetry = reductions.symmetry && known.is_empty();
         let reductions = Reductions { prune: false, mute: false, symmetry, ..reductions };
-        let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions);
+        let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions)
+            .symmetric_if(|members| attacks.are_alike(members));
         let mut numbered = Vec::new();
         let targets: Vec<Target> =
             attacks.stores.iter().enumerate().map(|(i, s)| Target::new(i, s, &base, &mut numbered)).collect();
