@@ -548,7 +548,9 @@ pub fn template_program(most_threads: i64, loops: bool) -> impl Strategy<Value =
     let lines = prop::collection::vec(prop::sample::select(TEMPLATE_LINES), 2..6);
     let parts = (lines, prop::sample::select(TEMPLATE_GOALS), prop::sample::select(STRANGERS));
     let size = (2..=most_threads, 0i64..=1, any::<bool>());
-    (parts, size).prop_map(move |((lines, goal, stranger), (threads, first, again))| {
+    // Most begin where the text does; some threads of one template elsewhere.
+    let begins = prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec(any::<u32>(), most_threads as usize)];
+    (parts, size, begins).prop_map(move |((lines, goal, stranger), (threads, first, again), begins)| {
         let mut body = String::new();
         for (k, line) in lines.iter().enumerate() {
             body += &format!("{}\n", line.replace("on", &format!("on{k}")));
@@ -562,6 +564,10 @@ pub fn template_program(most_threads: i64, loops: bool) -> impl Strategy<Value =
             goal.replace("p[2]", &format!("p[{last}]"))
         );
         let read = overtake::front::tso::read(&text, &[]);
-        Shown(read.unwrap_or_else(|e| panic!("{text}\n{e:?}")).program)
+        let mut parts = read.unwrap_or_else(|e| panic!("{text}\n{e:?}")).program.to_parts();
+        for (thread, begin) in parts.threads.iter_mut().zip(&begins) {
+            thread.initial = Loc(begin % thread.locations.len() as u32);
+        }
+        Shown(Program::new(parts).expect("threads may begin anywhere"))
     })
 }
