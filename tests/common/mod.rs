@@ -549,7 +549,8 @@ pub fn template_program(most_threads: i64, loops: bool) -> impl Strategy<Value =
     let parts = (lines, prop::sample::select(TEMPLATE_GOALS), prop::sample::select(STRANGERS));
     let size = (2..=most_threads, 0i64..=1, any::<bool>());
     // Most begin where the text does; some threads of one template elsewhere.
-    let begins = prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec(any::<u32>(), most_threads as usize)];
+    let begins =
+        prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec(any::<u32>(), most_threads as usize)];
     (parts, size, begins).prop_map(move |((lines, goal, stranger), (threads, first, again), begins)| {
         let mut body = String::new();
         for (k, line) in lines.iter().enumerate() {
