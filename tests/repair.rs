@@ -312,6 +312,19 @@ fn frozen_stores_can_be_fenced_too() {
     assert!(agrees(&read(source), Aim::Property, &fences()).expect("brute force agrees"));
 }
 
+/// A store that is frozen as its thread's last step can be locked, with no place for a fence behind it.
+#[test]
+fn a_frozen_last_store_can_be_locked() {
+    let source = "shared x; thread p; store [x], 1; L: nop; end; \
+                  thread q; lock; load r, [x]; M: nop; unlock; end; forbid p@L && q@M && q.r == 0";
+    let allowed = Allowed { atomic: Some(1), ..fences() };
+    assert!(agrees(&read(source), Aim::Property, &allowed).expect("brute force agrees"));
+    match answer(source, Aim::Property, &allowed) {
+        RepairAnswer::Enough(enough) => assert_eq!(enough.cost, 1, "{:?}", enough.sets),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// All bundled programs, with their places: what is small enough is compared with brute force.
 #[test]
 fn bundled_programs_get_the_fewest_fences() {

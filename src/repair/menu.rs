@@ -69,12 +69,11 @@ impl Menu {
     }
 
     /// The changes that would keep a thread from taking these edges with the first one's store in its buffer until the
-    /// last one.
+    /// last one is taken. The last may be a store that never reaches memory: locked, it could not have come then.
     pub fn against(&self, program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<usize> {
         let own = program.thread(thread);
         let fences = path[1..].iter().map(|&e| Change::Fence { thread, at: own.edge(e).from });
-        let before_last = &path[..path.len() - 1];
-        let atomics = before_last.iter().map(|&store| Change::Atomic { thread, store });
+        let atomics = path.iter().map(|&store| Change::Atomic { thread, store });
         let kept = path.iter().map(|&fence| Change::Keep { thread, fence });
         fences.chain(atomics).chain(kept).filter_map(|c| self.numbers.get(&c).copied()).collect()
     }
