@@ -423,8 +423,7 @@ fn the_corpus_has_its_known_final_states() {
             right += 1;
         }
     }
-    // It asks for the value of the instruction pointer.
-    assert_eq!(refused, ["herdinstr64.A001.litmus"]);
+    assert!(refused.is_empty(), "{refused:?}");
     assert!(right > 1600, "{right} are all that were compared");
 }
 
