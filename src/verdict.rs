@@ -70,6 +70,12 @@ impl Goal {
             clause.pred.for_each_atom(&mut |a| visit(a));
         }
     }
+
+    /// Can a thread's arrival at a location only bring goal states about, and end none that is not final?
+    pub fn grows_with_arrivals(&self) -> bool {
+        let lasting = self.clauses.iter().filter(|c| c.when == When::Always);
+        lasting.into_iter().all(|c| c.pred.grows_with(&|a| matches!(a, Atom::At(..))))
+    }
 }
 
 /// One way a thread can go wrong by itself.

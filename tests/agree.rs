@@ -19,7 +19,7 @@ const MOST: usize = 20_000;
 
 /// All on, all off, each alone off, each alone on.
 fn reductions() -> Vec<Reductions> {
-    let switches: [fn(&mut Reductions) -> &mut bool; 8] = [
+    let switches: [fn(&mut Reductions) -> &mut bool; 9] = [
         |r| &mut r.steps,
         |r| &mut r.liveness,
         |r| &mut r.por,
@@ -28,6 +28,7 @@ fn reductions() -> Vec<Reductions> {
         |r| &mut r.prune,
         |r| &mut r.mute,
         |r| &mut r.symmetry,
+        |r| &mut r.late,
     ];
     let mut all = vec![Reductions::ALL, Reductions::NONE];
     for switch in switches {

@@ -197,7 +197,7 @@ fn decides(case: &Case, expected: Expected, outcome: &Outcome, how: &str) -> boo
     !matches!(outcome.answer, Answer::Unknown(_))
 }
 
-/// All 256 ways to switch the reductions on and off.
+/// All 512 ways to switch the reductions on and off.
 fn combinations() -> Vec<Reductions> {
     let bit = |n: u32, i: u32| n >> i & 1 != 0;
     let one = |n: u32| Reductions {
@@ -209,17 +209,18 @@ fn combinations() -> Vec<Reductions> {
         prune: bit(n, 5),
         mute: bit(n, 6),
         symmetry: bit(n, 7),
+        late: bit(n, 8),
     };
-    (0..256).map(one).collect()
+    (0..512).map(one).collect()
 }
 
 /// All on, all off, and each one off alone.
 fn some_combinations() -> Vec<Reductions> {
     let off = |r: &Reductions| {
-        let switches = [r.steps, r.liveness, r.por, r.sleep, r.packing, r.prune, r.mute, r.symmetry];
+        let switches = [r.steps, r.liveness, r.por, r.sleep, r.packing, r.prune, r.mute, r.symmetry, r.late];
         switches.into_iter().filter(|on| !on).count()
     };
-    combinations().into_iter().filter(|r| matches!(off(r), 0 | 1 | 8)).collect()
+    combinations().into_iter().filter(|r| matches!(off(r), 0 | 1 | 9)).collect()
 }
 
 fn bundled(name: &str) -> Case {

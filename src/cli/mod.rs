@@ -242,6 +242,9 @@ struct Without {
     /// Stores states that differ by the names of interchangeable threads alone
     #[arg(long)]
     no_symmetry: bool,
+    /// Does every load as soon as its thread comes to it
+    #[arg(long)]
+    no_late: bool,
     /// Searches for delays that the program's text refutes, unless by a fence
     #[arg(long)]
     no_static: bool,
@@ -329,6 +332,7 @@ impl SearchArgs {
                 prune: !without.no_prune,
                 mute: !without.no_mute,
                 symmetry: !without.no_symmetry,
+                late: !without.no_late,
             },
             pruning: if without.no_static { Pruning::Off } else { Pruning::On },
             workers: self.threads.unwrap_or(default.workers),

@@ -180,6 +180,15 @@ impl<A> Expr<A> {
         }
     }
 
+    /// Can such atoms, if they are conditions, only help the whole to hold?
+    pub fn grows_with(&self, such: &impl Fn(&A) -> bool) -> bool {
+        match self {
+            Expr::Const(_) | Expr::Atom(_) => true,
+            Expr::Binary(BinOp::And | BinOp::Or, a, b) => a.grows_with(such) && b.grows_with(such),
+            _ => !self.any_atom(&mut |a| such(a)),
+        }
+    }
+
     pub fn for_each_atom<'a>(&'a self, visit: &mut impl FnMut(&'a A)) {
         self.any_atom(&mut |a| {
             visit(a);

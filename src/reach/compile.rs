@@ -10,7 +10,7 @@
 
 use super::Reductions;
 use super::machine::Memory;
-use super::pack::Layout;
+use super::pack::{Field, Layout};
 use crate::model::access::{self, Access, Futures};
 use crate::model::interval::{Interval, Intervals};
 use crate::model::live::{Live, Watched};
@@ -165,8 +165,12 @@ pub struct Node {
     pub lost: bool,
     /// The next step, with the local steps after it, can change what the goal says.
     pub visible: bool,
+    /// It can do so otherwise than by arriving at a location that the goal names.
+    pub seen: bool,
     /// The goal names this location in states that are not final.
     pub named: bool,
+    /// With all threads at such nodes the state is no goal, if goals go by locations.
+    pub plain: bool,
     /// Slots of registers that no longer matter here, with the values that stand for that.
     pub dead: Vec<(u32, Value)>,
     /// Registers of which some values can no longer be told apart here.
@@ -225,6 +229,10 @@ pub struct Compiled {
     pub template: Vec<Value>,
     /// Per slot the values it may hold in a stored state; `None` for registers that nobody will read again.
     pub bounds: Vec<Option<Interval>>,
+    /// Where each thread's location lies in a packed state.
+    pub locations: Vec<Field>,
+    /// Whether every goal state has a thread at its end or at a location that the goal names.
+    pub by_location: bool,
     /// Where each thread's registers begin.
     pub register_base: Vec<usize>,
     /// Where memory begins in it.
@@ -313,12 +321,16 @@ impl<'a> Compiler<'a> {
         let slots = self.slots(&numbering);
         let threads: Vec<CThread> =
             self.program.thread_ids().map(|t| self.thread(t, &numbering[t.index()], &slots)).collect();
-        let clauses = self.goal.clauses.iter().map(|c| self.clause(c.when, &c.pred, &numbering)).collect();
+        let clauses: Vec<CClause> =
+            self.goal.clauses.iter().map(|c| self.clause(c.when, &c.pred, &numbering)).collect();
+        let layout = self.layout(&slots);
         let cells = (0..self.program.cells()).map(|a| self.intervals.cell(a));
         let contents = cells.reduce(Interval::join).unwrap_or(Interval::constant(0));
         Compiled {
+            by_location: clauses.iter().all(|c| c.needs_named || c.when == When::Final),
             clauses,
-            layout: Layout::new(slots.iter().enumerate().filter_map(|(s, i)| Some((s, (*i)?)))),
+            locations: (0..threads.len()).map(|t| layout.field(t).expect("a location varies")).collect(),
+            layout,
             initial: self.initial(&numbering),
             template: slots.iter().map(|i| i.map_or(0, |i| i.lo)).collect(),
             bounds: slots,
@@ -329,6 +341,19 @@ impl<'a> Compiler<'a> {
             watched_cells: self.watched_cells.clone(),
             threads,
         }
+    }
+
+    /// What a thread has to itself lies together.
+    fn layout(&self, slots: &[Option<Interval>]) -> Layout {
+        let varying = |slot: usize| Some((slot, slots[slot]?));
+        let thread = |t: ThreadId| {
+            let base = self.register_base[t.index()];
+            let registers = base..base + self.program.thread(t).registers().len();
+            std::iter::once(t.index()).chain(registers).filter_map(varying).collect()
+        };
+        let others = std::iter::once(lock_slot(self.program.threads().len())).chain(self.memory..slots.len());
+        let others = others.filter_map(varying).map(|slot| vec![slot]);
+        Layout::new(self.program.thread_ids().map(thread).chain(others))
     }
 
     /// Does the instruction leave everything that other threads or the goal can see as it is?
@@ -366,6 +391,13 @@ impl<'a> Compiler<'a> {
             || block && self.model != Memory::Sc
     }
 
+    /// Does the edge change what the goal says by arriving at a location alone, if at all?
+    fn only_arrives(&self, t: ThreadId, edge: &Edge) -> bool {
+        let assigns = edge.instr.target().is_some_and(|r| self.watched.always[t.index()].contains(&r));
+        let changes = edge.instr.writes_memory() || matches!(edge.instr, Instr::Lock | Instr::Unlock);
+        !changes && !assigns && !self.watched_locs[t.index()].contains(&edge.from)
+    }
+
     /// Per location whether it is a stop.
     fn stops(&self, t: ThreadId) -> Vec<bool> {
         let thread = self.program.thread(t);
@@ -377,10 +409,6 @@ impl<'a> Compiler<'a> {
             let edges = thread.edges_from(loc);
             let local = edges.iter().all(|(id, e)| self.is_local(t, *id, e));
             stop[loc.index()] = edges.is_empty() || !local || !deterministic(&edges);
-        }
-        // After a visible step, so that no goal state is passed by.
-        for (_, edge) in thread.edges().filter(|(_, e)| self.is_visible(t, e)) {
-            stop[edge.to.index()] = true;
         }
         for loc in &self.watched_locs[t.index()] {
             stop[loc.index()] = true;
@@ -397,20 +425,24 @@ impl<'a> Compiler<'a> {
     }
 
     /// Stops before a visible local step if something that others can see came before it in the same run of
-    /// local steps: the others may act between the two, and the goal hold there. After a load no such stop is
-    /// needed: whatever the others do then, they can do before the load, and the goal says the same.
+    /// local steps: the others may act between the two, and the goal hold there. So it may between two visible
+    /// steps. After another load no such stop is needed: whatever the others do then, they can do before the load, and
+    /// the goal says the same. Nor is one before an arrival, if arrivals can only help the goal: what holds
+    /// before it holds after it too, and the thread may stay.
     fn stop_between_effects(&self, t: ThreadId, stop: &mut [bool]) {
         let thread = self.program.thread(t);
-        let has_effect = |i: &Instr| i.writes_memory() || matches!(i, Instr::Lock | Instr::Unlock);
-        let mut todo: Vec<Loc> =
-            thread.edges().filter(|(_, e)| has_effect(&e.instr)).map(|(_, e)| e.to).collect();
+        let growing = self.goal.grows_with_arrivals();
+        let has_effect = |e: &Edge| {
+            e.instr.writes_memory() || matches!(e.instr, Instr::Lock | Instr::Unlock) || self.is_visible(t, e)
+        };
+        let mut todo: Vec<Loc> = thread.edges().filter(|(_, e)| has_effect(e)).map(|(_, e)| e.to).collect();
         let mut seen = vec![false; stop.len()];
         while let Some(loc) = todo.pop() {
             if stop[loc.index()] || std::mem::replace(&mut seen[loc.index()], true) {
                 continue;
             }
             let edges = thread.edges_from(loc);
-            if edges.iter().any(|(_, e)| self.is_visible(t, e)) {
+            if edges.iter().any(|(_, e)| self.is_visible(t, e) && !(growing && self.only_arrives(t, e))) {
                 stop[loc.index()] = true;
             } else {
                 todo.extend(edges.iter().map(|(_, e)| e.to));
@@ -502,7 +534,9 @@ impl<'a> Compiler<'a> {
                 may_trap: false,
                 lost: true,
                 visible: false,
+                seen: false,
                 named: false,
+                plain: extra == numbering.stuck(),
                 dead: self.dead(t, slots, |r| {
                     !self.reductions.liveness || self.watched.always[t.index()].contains(&r)
                 }),
@@ -545,7 +579,9 @@ impl<'a> Compiler<'a> {
             may_trap: facts.may_trap[i],
             lost: facts.lost[i],
             visible: facts.visible[i],
+            seen: facts.seen[i],
             named: self.watched_locs[t.index()].contains(&loc),
+            plain: !self.named_locs(t).contains(&loc),
             dead: self.dead(t, slots, |r| self.live.is_live(t, loc, r)),
             folded: if numbering.is_stop(loc) { self.folded(t, loc) } else { vec![] },
             edges: edges.into_iter().map(|(id, e)| self.edge(t, id, e, numbering)).collect(),
@@ -594,6 +630,11 @@ impl<'a> Compiler<'a> {
         Facts {
             sticky: backward(thread, &sources(&|id, _| closes[id.index()]), passed),
             visible: backward(thread, &sources(&|_, e| self.is_visible(t, e)), passed),
+            seen: backward(
+                thread,
+                &sources(&|_, e| self.is_visible(t, e) && !self.only_arrives(t, e)),
+                passed,
+            ),
             may_trap,
             lost,
         }
@@ -741,6 +782,7 @@ fn named_cells(goal: &Goal) -> Vec<Addr> {
 struct Facts {
     sticky: Vec<bool>,
     visible: Vec<bool>,
+    seen: Vec<bool>,
     may_trap: Vec<bool>,
     lost: Vec<bool>,
 }

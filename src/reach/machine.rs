@@ -24,6 +24,8 @@
 //! instructions (`sem`), against which all of this is tested.
 
 use super::compile::{CClause, CThread, Code, Compiled, FAR, Modify, Op, SlotAtom, compile, lock_slot};
+use super::late::Late;
+use super::locals::Parts;
 use super::pack::Stream;
 use super::seen::MAX_WORDS;
 use super::symmetry::{Renaming, Symmetry};
@@ -57,6 +59,8 @@ pub struct ProgramMachine {
     symmetry: Symmetry,
     memory: Memory,
     reductions: Reductions,
+    /// Where threads and cells lie, if loads are as late as they can be.
+    late: Option<Parts>,
     /// Whether somebody wants to know how far from the goal a state is.
     ranking: bool,
     /// Whether a thread's own error is a goal.
@@ -80,15 +84,22 @@ pub(crate) struct Work {
 
 /// What happens on the way, if anyone wants to know.
 pub(crate) trait Record: Clone + Default {
+    /// Whether anyone does.
+    const WANTED: bool;
+
     fn push(&mut self, thread: usize, act: Act);
 }
 
 impl Record for () {
+    const WANTED: bool = false;
+
     #[inline]
     fn push(&mut self, _: usize, _: Act) {}
 }
 
 impl Record for Vec<Action> {
+    const WANTED: bool = true;
+
     fn push(&mut self, thread: usize, act: Act) {
         Vec::push(self, Action { thread: ThreadId(thread as u16), act });
     }
@@ -104,6 +115,7 @@ pub struct Scratch {
     others: Others,
     renaming: Renaming,
     twins: Vec<(usize, usize)>,
+    late: Late,
 }
 
 /// Per thread what the others may still touch: in the state being expanded, and in a successor.
@@ -123,7 +135,9 @@ pub(crate) enum Taken {
 impl ProgramMachine {
     pub fn new(program: &Program, goal: &Goal, memory: Memory, reductions: Reductions) -> ProgramMachine {
         let code = compile(program, goal, memory, reductions);
+        let late = reductions.late && memory == Memory::Sc && !program.has_locks();
         ProgramMachine {
+            late: if late { Parts::of(&code) } else { None },
             symmetry: if reductions.symmetry { Symmetry::of(&code) } else { Symmetry::default() },
             code,
             memory,
@@ -183,6 +197,20 @@ impl ProgramMachine {
 
     pub(crate) fn node(&self, work: &Work, t: usize) -> &super::compile::Node {
         &self.code.threads[t].nodes[work.vals[t] as usize]
+    }
+
+    /// Where threads and cells lie in a packed state, for a machine whose loads are late.
+    #[inline]
+    pub(super) fn parts(&self) -> &Parts {
+        self.late.as_ref().expect("only machines whose loads are late ask")
+    }
+
+    pub(super) fn hurries(&self) -> bool {
+        self.reductions.por
+    }
+
+    pub(super) fn prunes(&self) -> bool {
+        self.reductions.prune
     }
 
     fn has_buffers(&self) -> bool {
@@ -402,19 +430,9 @@ impl ProgramMachine {
     /// Per thread, everything that the others may still touch.
     #[inline]
     fn others_futures(&self, work: &Work, out: &mut Vec<Access>) {
-        let (mut all, mut twice) = (Access::NONE, Access::NONE);
         out.clear();
-        for t in 0..self.threads() {
-            let future = self.future(work, t);
-            twice.reads |= all.reads & future.reads;
-            twice.writes |= all.writes & future.writes;
-            all = all.union(future);
-            out.push(future);
-        }
-        for own in out {
-            own.reads = all.reads & !own.reads | twice.reads;
-            own.writes = all.writes & !own.writes | twice.writes;
-        }
+        out.extend((0..self.threads()).map(|t| self.future(work, t)));
+        without_own(out);
     }
 
     /// A thread whose step, or whose flush, may be taken at once.
@@ -531,6 +549,16 @@ impl ProgramMachine {
                 }
             }
         }
+    }
+
+    /// Is the state no goal, as its locations alone tell? A look that settles most cases.
+    #[inline]
+    fn is_plain(&self, state: &[u64]) -> bool {
+        self.code.by_location
+            && (0..self.threads()).all(|t| {
+                let location = self.code.locations[t];
+                self.code.threads[t].nodes[location.value(location.get(state)) as usize].plain
+            })
     }
 
     fn reaches_goal(&self, work: &Work) -> bool {
@@ -765,6 +793,9 @@ impl Machine for ProgramMachine {
     }
 
     fn look(&self, scratch: &mut Scratch, state: &[u64]) -> Look {
+        if !self.ranking && self.is_plain(state) {
+            return Look::Rank(0);
+        }
         self.unpack(state, &mut scratch.base);
         match self.reaches_goal(&scratch.base) {
             true => Look::Goal(0),
@@ -780,7 +811,10 @@ impl Machine for ProgramMachine {
         sleep: Sleep,
         sink: &mut impl Sink,
     ) {
-        let Scratch { base, work, packed, next, others, renaming, twins } = scratch;
+        if self.late.is_some() {
+            return self.expand_late(scratch, state, sink);
+        }
+        let Scratch { base, work, packed, next, others, renaming, twins, .. } = scratch;
         self.unpack(state, base);
         self.symmetry.twins(base, renaming, twins);
         self.others_futures(base, &mut others.of_base);
@@ -823,6 +857,43 @@ impl Machine for ProgramMachine {
 }
 
 impl ProgramMachine {
+    fn expand_late(&self, scratch: &mut Scratch, state: &[u64], sink: &mut impl Sink) {
+        let Scratch { base, work, packed, renaming, twins, late, .. } = scratch;
+        twins.clear();
+        if !self.symmetry.is_none() {
+            self.unpack(state, base);
+            self.symmetry.twins(base, renaming, twins);
+        }
+        late.begin(self, state);
+        for t in (0..self.threads()).filter(|t| twins.iter().all(|(later, _)| later != t)) {
+            let _ = late.successors::<()>(self, t, |late, ()| {
+                self.hand_over_late(late, work, packed, renaming, sink);
+                ControlFlow::Continue(())
+            });
+        }
+    }
+
+    fn hand_over_late(
+        &self,
+        late: &Late,
+        work: &mut Work,
+        packed: &mut Vec<u64>,
+        renaming: &mut Renaming,
+        sink: &mut impl Sink,
+    ) {
+        let lost = self.reductions.prune && late.has_lost();
+        if self.symmetry.is_none() && !lost {
+            return sink.state(late.found(), 0);
+        }
+        self.unpack(late.found(), work);
+        if lost && self.has_no_hope(work) {
+            return;
+        }
+        self.symmetry.represent(&self.code, work, renaming);
+        self.pack(work, packed);
+        sink.state(packed, 0);
+    }
+
     #[inline]
     fn hand_over(
         &self,
@@ -870,11 +941,10 @@ impl ProgramMachine {
 
     /// The decisions that lead from one stored state to the next, and per thread of the next who it was before.
     fn step(&self, scratch: &mut Scratch, from: &[u64], to: &[u64]) -> (Vec<Action>, Vec<usize>) {
-        let Scratch { base, work, packed, others, renaming, .. } = scratch;
+        let Scratch { base, work, packed, others, renaming, late, .. } = scratch;
         self.unpack(from, base);
-        self.others_futures(base, &mut others.of_base);
         let mut found = None;
-        let mut look = |work: &mut Work, record: &Vec<Action>| {
+        let mut is_it = |work: &mut Work, record: &Vec<Action>| {
             self.represent(work, renaming);
             self.pack(work, packed);
             if packed != to {
@@ -884,8 +954,35 @@ impl ProgramMachine {
             ControlFlow::Break(())
         };
         let mut threads = 0..self.threads();
-        let _ = threads.try_for_each(|t| self.successors(base, work, t, others, &mut look));
-        found.expect("a stored state has a step from its parent")
+        if self.late.is_none() {
+            self.others_futures(base, &mut others.of_base);
+            let _ = threads.try_for_each(|t| self.successors(base, work, t, others, &mut is_it));
+            return found.expect("a stored state has a step from its parent");
+        }
+        late.begin(self, from);
+        let _ = threads.try_for_each(|t| {
+            late.successors(self, t, |late, record| {
+                self.unpack(late.found(), work);
+                is_it(work, record)
+            })
+        });
+        let (moves, was) = found.expect("a stored state has a step from its parent");
+        (self.in_full(base, &moves), was)
+    }
+
+    /// Moves with the local steps that follow each of them.
+    fn in_full(&self, from: &Work, moves: &[Action]) -> Vec<Action> {
+        let (mut work, mut actions) = (from.clone(), Vec::new());
+        for &Action { thread, act } in moves {
+            let Act::Step { edge, choice } = act else { continue };
+            let t = thread.index();
+            let node = self.node(&work, t);
+            let taken = node.edges.iter().find(|e| e.id == edge).expect("a move begins at its node");
+            self.take(&mut work, t, taken, choice.unwrap_or(0));
+            Record::push(&mut actions, t, act);
+            self.run(&mut work, t, &mut actions);
+        }
+        actions
     }
 
     /// Turns the state into the one that is stored for it; `renaming` says who was who.
@@ -898,6 +995,21 @@ impl ProgramMachine {
 /// A decision of a state's thread as one of the run's.
 pub(crate) fn renamed(action: Action, names: &[usize]) -> Action {
     Action { thread: ThreadId(names[action.thread.index()] as u16), ..action }
+}
+
+/// From what each thread may touch to what all others may.
+#[inline]
+pub(super) fn without_own(futures: &mut [Access]) {
+    let (mut all, mut twice) = (Access::NONE, Access::NONE);
+    for future in &*futures {
+        twice.reads |= all.reads & future.reads;
+        twice.writes |= all.writes & future.writes;
+        all = all.union(*future);
+    }
+    for own in futures {
+        own.reads = all.reads & !own.reads | twice.reads;
+        own.writes = all.writes & !own.writes | twice.writes;
+    }
 }
 
 /// The threads among `settled` whose next steps are independent of t's.

@@ -11,6 +11,8 @@ mod alike;
 mod compile;
 mod explore;
 mod frontier;
+mod late;
+mod locals;
 mod machine;
 pub mod pack;
 pub mod seen;
@@ -43,6 +45,8 @@ pub struct Reductions {
     pub mute: bool,
     /// Of states that differ by the names of interchangeable threads alone one is stored.
     pub symmetry: bool,
+    /// A load that the goal cannot see waits until it matters.
+    pub late: bool,
 }
 
 impl Reductions {
@@ -59,6 +63,7 @@ impl Reductions {
             prune: on,
             mute: on,
             symmetry: on,
+            late: on,
         }
     }
 }

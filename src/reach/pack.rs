@@ -13,13 +13,122 @@ use crate::model::interval::Interval;
 /// How many words back a field looks for room; keeps laying out linear.
 const NEAR: usize = 8;
 
+/// Where one value lies.
 #[derive(Clone, Copy, Debug)]
-struct Field {
+pub struct Field {
     slot: u32,
     word: u32,
     shift: u32,
     mask: u64,
     lo: Value,
+}
+
+impl Field {
+    /// For a value that never varies.
+    pub fn constant(value: Value) -> Field {
+        Field { slot: 0, word: 0, shift: 0, mask: 0, lo: value }
+    }
+
+    pub fn width(self) -> u32 {
+        self.mask.count_ones()
+    }
+
+    /// A value as it is written down.
+    #[inline]
+    pub fn raw(self, value: Value) -> u64 {
+        let raw = value.wrapping_sub(self.lo) as u64;
+        assert!(raw <= self.mask, "a value left the interval that the analysis gave it");
+        raw
+    }
+
+    #[inline]
+    pub fn value(self, raw: u64) -> Value {
+        self.lo.wrapping_add(raw as Value)
+    }
+
+    /// What the field's word says.
+    #[inline]
+    pub fn raw_in(self, word: u64) -> u64 {
+        word >> self.shift & self.mask
+    }
+
+    #[inline]
+    pub fn get(self, words: &[u64]) -> u64 {
+        if self.mask == 0 { 0 } else { self.raw_in(words[self.word as usize]) }
+    }
+
+    #[inline]
+    pub fn set(self, words: &mut [u64], raw: u64) {
+        if self.mask != 0 {
+            let word = &mut words[self.word as usize];
+            *word = *word & !(self.mask << self.shift) | raw << self.shift;
+        }
+    }
+}
+
+/// The fields of some slots, and the bits of the words that they fill.
+#[derive(Clone, Debug)]
+pub struct Part {
+    fields: Vec<Field>,
+    masks: Vec<(usize, u64)>,
+    /// The width of all fields together, if they lie in one word and are few bits.
+    few: Option<u32>,
+}
+
+/// Parts of no more bits than this can be numbered.
+const FEW: u32 = 12;
+
+impl Part {
+    /// How many words it touches.
+    #[inline]
+    pub fn words(&self) -> usize {
+        self.masks.len()
+    }
+
+    /// The bits as a number, if they are few.
+    #[inline]
+    pub fn number(&self, words: &[u64]) -> Option<usize> {
+        self.few?;
+        let (word, mask) = self.masks[0];
+        Some(((words[word] & mask) >> mask.trailing_zeros()) as usize)
+    }
+
+    /// How many numbers there are.
+    pub fn numbers(&self) -> usize {
+        self.few.map_or(0, |width| 1 << width)
+    }
+
+    /// The part's own bits, word by word.
+    #[inline]
+    pub fn bits(&self, words: &[u64]) -> impl Iterator<Item = u64> {
+        self.masks.iter().map(|&(word, mask)| words[word] & mask)
+    }
+
+    /// Puts the first of the bits where `bits` takes it from.
+    #[inline]
+    pub fn set_first(&self, words: &mut [u64], bits: u64) {
+        if let Some(&(word, mask)) = self.masks.first() {
+            words[word] = words[word] & !mask | bits;
+        }
+    }
+
+    /// Puts bits where `bits` takes them from.
+    #[inline]
+    pub fn set(&self, words: &mut [u64], bits: &[u64]) {
+        for (&(word, mask), bits) in self.masks.iter().zip(bits) {
+            words[word] = words[word] & !mask | bits;
+        }
+    }
+
+    /// Fills in the part's values.
+    pub fn unpack(&self, words: &[u64], vals: &mut [Value]) {
+        self.fields.iter().for_each(|f| vals[f.slot as usize] = f.value(f.get(words)));
+    }
+
+    /// Writes the part's values, and nothing else.
+    pub fn pack(&self, vals: &[Value], words: &mut [u64]) {
+        self.fields.iter().for_each(|f| f.set(words, f.raw(vals[f.slot as usize])));
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -29,25 +138,65 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// One field per slot with more than one value; widest first, each into the first recent word with room.
-    pub fn new(slots: impl IntoIterator<Item = (usize, Interval)>) -> Layout {
-        let mut varying: Vec<(usize, Interval)> = slots.into_iter().filter(|(_, i)| i.width() > 0).collect();
-        varying.sort_by_key(|(_, i)| std::cmp::Reverse(i.width()));
+    /// One field per slot with more than one value; widest first, each into the first recent word with room. The slots of
+    /// a group lie in one word, if they can.
+    pub fn new(groups: impl IntoIterator<Item = Vec<(usize, Interval)>>) -> Layout {
+        let mut varying: Vec<(u32, Vec<(usize, Interval)>)> = Vec::new();
+        for mut group in groups {
+            group.retain(|(_, i)| i.width() > 0);
+            match group.iter().map(|(_, i)| i.width()).sum() {
+                0 => {}
+                together @ ..=64 => varying.push((together, group)),
+                _ => varying.extend(group.into_iter().map(|slot| (slot.1.width(), vec![slot]))),
+            }
+        }
+        varying.sort_by_key(|(width, _)| std::cmp::Reverse(*width));
         let (mut fields, mut used): (Vec<Field>, Vec<u32>) = (Vec::new(), Vec::new());
-        for (slot, interval) in varying {
-            let width = interval.width();
+        for (width, group) in varying {
             let recent = used.len().saturating_sub(NEAR)..used.len();
             let word = recent.into_iter().find(|&w| used[w] + width <= 64).unwrap_or_else(|| {
                 used.push(0);
                 used.len() - 1
             });
-            let mask = u64::MAX >> (64 - width);
-            let shift = used[word];
-            fields.push(Field { slot: slot as u32, word: word as u32, shift, mask, lo: interval.lo });
-            used[word] += width;
+            for (slot, interval) in group {
+                let (shift, width) = (used[word], interval.width());
+                let mask = u64::MAX >> (64 - width);
+                fields.push(Field { slot: slot as u32, word: word as u32, shift, mask, lo: interval.lo });
+                used[word] += width;
+            }
         }
         fields.sort_by_key(|f| (f.word, f.shift));
         Layout { fields, words: used.len() }
+    }
+
+    /// Every slot for itself.
+    pub fn loose(slots: impl IntoIterator<Item = (usize, Interval)>) -> Layout {
+        Layout::new(slots.into_iter().map(|slot| vec![slot]))
+    }
+
+    /// The field of a slot that varies.
+    pub fn field(&self, slot: usize) -> Option<Field> {
+        self.fields.iter().find(|f| f.slot as usize == slot).copied()
+    }
+
+    /// The part of the slots that are chosen.
+    pub fn part(&self, has: impl Fn(usize) -> bool) -> Part {
+        let fields: Vec<Field> = self.fields.iter().filter(|f| has(f.slot as usize)).copied().collect();
+        let mut masks: Vec<(usize, u64)> = Vec::new();
+        for field in &fields {
+            let mask = field.mask << field.shift;
+            match masks.last_mut() {
+                Some((word, bits)) if *word == field.word as usize => *bits |= mask,
+                _ => masks.push((field.word as usize, mask)),
+            }
+        }
+        let few = match masks[..] {
+            [(_, mask)] => {
+                Some(64 - mask.leading_zeros() - mask.trailing_zeros()).filter(|width| *width <= FEW)
+            }
+            _ => None,
+        };
+        Part { fields, masks, few }
     }
 
     pub fn words(&self) -> usize {
@@ -61,9 +210,7 @@ impl Layout {
         out.resize(start + self.words, 0);
         let words = &mut out[start..];
         for f in &self.fields {
-            let v = vals[f.slot as usize].wrapping_sub(f.lo) as u64;
-            assert!(v <= f.mask, "a value left the interval that the analysis gave it");
-            words[f.word as usize] |= v << f.shift;
+            words[f.word as usize] |= f.raw(vals[f.slot as usize]) << f.shift;
         }
     }
 
@@ -71,8 +218,7 @@ impl Layout {
     #[inline]
     pub fn unpack(&self, words: &[u64], vals: &mut [Value]) {
         for f in &self.fields {
-            let v = words[f.word as usize] >> f.shift & f.mask;
-            vals[f.slot as usize] = f.lo.wrapping_add(v as Value);
+            vals[f.slot as usize] = f.value(f.raw_in(words[f.word as usize]));
         }
     }
 }
@@ -138,7 +284,7 @@ mod tests {
     proptest! {
         #[test]
         fn unpacking_gives_back_what_was_packed(slots in prop::collection::vec(interval_and_value(), 0..40)) {
-            let layout = Layout::new(slots.iter().map(|s| s.0).enumerate());
+            let layout = Layout::loose(slots.iter().map(|s| s.0).enumerate());
             let vals: Vec<Value> = slots.iter().map(|s| s.1).collect();
             let mut words = Vec::new();
             layout.pack(&vals, &mut words);
@@ -146,6 +292,34 @@ mod tests {
             let mut back: Vec<Value> = slots.iter().map(|s| s.0.lo).collect();
             layout.unpack(&words, &mut back);
             prop_assert_eq!(back, vals);
+        }
+
+        #[test]
+        fn a_part_is_what_its_slots_are(slots in prop::collection::vec(interval_and_value(), 1..12), other in interval_and_value()) {
+            let group: Vec<_> = slots.iter().map(|s| s.0).enumerate().collect();
+            let layout = Layout::new([group, vec![(slots.len(), other.0)]]);
+            let mut vals: Vec<Value> = slots.iter().map(|s| s.1).collect();
+            vals.push(other.1);
+            let mut words = Vec::new();
+            layout.pack(&vals, &mut words);
+            let part = layout.part(|slot| slot < slots.len());
+            let together = slots.iter().map(|s| s.0.width()).sum::<u32>();
+            prop_assert!(part.words() <= 1 || together > 64);
+            let bits: Vec<u64> = part.bits(&words).collect();
+            prop_assert!(part.number(&words).is_none_or(|n| n < part.numbers()));
+            prop_assert_eq!(part.number(&words).is_some(), (1..=FEW).contains(&together));
+            let lowest = |(i, v): (Interval, Value)| if i.width() > 0 { i.lo } else { v };
+            let mut without = words.clone();
+            part.set(&mut without, &vec![0; bits.len()]);
+            let mut back = vals.clone();
+            layout.unpack(&without, &mut back);
+            prop_assert_eq!(&back[..slots.len()], &slots.iter().copied().map(lowest).collect::<Vec<_>>()[..]);
+            prop_assert_eq!(back[slots.len()], other.1);
+            let mut again = without.clone();
+            part.set(&mut again, &bits);
+            prop_assert_eq!(&again, &words);
+            part.pack(&vals, &mut without);
+            prop_assert_eq!(&without, &words);
         }
 
         #[test]
@@ -162,8 +336,8 @@ mod tests {
     #[test]
     fn small_values_share_a_word() {
         let bit = Interval { lo: 0, hi: 1 };
-        assert_eq!(Layout::new((0..64).map(|i| (i, bit))).words(), 1);
-        assert_eq!(Layout::new((0..65).map(|i| (i, bit))).words(), 2);
-        assert_eq!(Layout::new([(0, Interval::constant(7))]).words(), 0);
+        assert_eq!(Layout::loose((0..64).map(|i| (i, bit))).words(), 1);
+        assert_eq!(Layout::loose((0..65).map(|i| (i, bit))).words(), 2);
+        assert_eq!(Layout::loose([(0, Interval::constant(7))]).words(), 0);
     }
 }

@@ -139,7 +139,7 @@ impl<'a> AttackMachine<'a> {
     ) -> AttackMachine<'a> {
         // Known paths are known of certain threads.
         let symmetry = reductions.symmetry && known.is_empty();
-        let reductions = Reductions { prune: false, mute: false, symmetry, ..reductions };
+        let reductions = Reductions { prune: false, mute: false, late: false, symmetry, ..reductions };
         let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions)
             .symmetric_if(|members| attacks.are_alike(members));
         let mut numbered = Vec::new();
@@ -155,7 +155,7 @@ impl<'a> AttackMachine<'a> {
         let slots = Slots { cells: program.cells(), threads: program.threads().len() };
         let mut intervals = intervals(program, attacks, slots, reductions);
         intervals[Slots::TRAIL] = Interval { lo: 0, hi: known.last_place() as Value };
-        let layout = Layout::new(intervals.into_iter().enumerate());
+        let layout = Layout::loose(intervals.into_iter().enumerate());
         AttackMachine { program, base, targets, begin, attacks: numbered, known, slots, layout }
     }
 
@@ -488,6 +488,8 @@ struct Walked<R> {
 }
 
 impl<R: Record> Record for Walked<R> {
+    const WANTED: bool = true;
+
     fn push(&mut self, thread: usize, act: Act) {
         if let Act::Step { edge, .. } = act {
             self.edges.push(edge);

@@ -6,7 +6,8 @@
 //! one of the orders allowed anyway, and it commutes with everything the others do. A branch that is joined to a
 //! load is a guard on memory itself, as one writes it by hand. The rules:
 //! - no location on the way may carry a flag, no instruction on the way may change what a property watches;
-//! - after a change that a property sees, nothing else that it sees may join, or the state between is lost;
+//! - after a change that a property sees, nothing else that it sees may join, or the state between is lost; nor after one
+//!   that others see, unless what joins can only help the property to be violated;
 //! - an instruction that others see (a store, a locked one) is joined to a branch only if some way out of the
 //!   branch is always open: waiting must not undo the instruction. A load may wait: it has changed nothing.
 //!
@@ -285,7 +286,8 @@ impl Composer<'_> {
     fn join(&self, step: &Partial, at: Loc) -> Vec<(Partial, Loc)> {
         let edges = self.program.thread(self.t).edges_from(at);
         let flagged = |loc| !self.watch.flags_at(self.t, loc).is_empty();
-        let visible = flagged(at) || step.seen && edges.iter().any(|(_, e)| flagged(e.to));
+        let between = step.seen || step.committed && !self.watch.grows_with_arrivals();
+        let visible = flagged(at) || between && edges.iter().any(|(_, e)| flagged(e.to));
         if self.joining == Steps::Literal
             || visible
             || step.passed.contains(&at)

@@ -58,6 +58,11 @@ impl Watch {
         watch
     }
 
+    /// Can an arrival at a flag only help a property to be violated?
+    pub fn grows_with_arrivals(&self) -> bool {
+        self.forbids.iter().all(|f| f.pred.grows_with(&|a| matches!(a, Atom::At(..))))
+    }
+
     fn add_forbid(&mut self, pred: &Pred) {
         let mut forbid = Forbid {
             pred: pred.clone(),
