@@ -190,6 +190,55 @@ const LESSONS: &[(&str, &str)] = &[
          thread q; store [y], 1; load r, [x]; end
          exists p.r == 0 && q.r == 0",
     ),
+    (
+        "a load may come before a write that its thread still waits to answer",
+        "shared x, y
+         thread p; load a, [x]; load b, [y]; store [x], 2; end
+         thread q; store [x], 1; load c, [x]; store [y], 1; end
+         exists p.a == 0 && p.b == 1 && q.c == 1",
+    ),
+    (
+        "of two loads in a row the first may be old and the second not",
+        "shared x, y, z
+         thread p; load a, [x]; load b, [y]; store [z], a + 2 * b; end
+         thread q; store [x], 1; store [y], 1; end
+         exists [z] == 2",
+    ),
+    (
+        "a row of loads may be longer than is taken at once",
+        "shared x, y
+         thread p; s = 0; repeat k in 0..40 { load r, [x]; s = s + r }; load t, [y]; end
+         thread q; store [x], 1; store [y], 1; store [x], 0; end
+         exists p.s == 7 && p.t == 1",
+    ),
+    (
+        "more threads may read before a write than choose together",
+        "shared x, z[6]
+         thread p[i in 0..6]; load r, [x]; store [z + i], 1 + r; end
+         thread q; store [x], 1; end
+         exists [z] == 1 && [z + 1] == 2 && [z + 2] == 1 && [z + 3] == 2 && [z + 4] == 1 && [z + 5] == 1",
+    ),
+    (
+        "waiting in a loop that only reads changes nothing",
+        "shared x, y
+         thread p; w: load a, [x]; load b, [y]; if a == b goto w; store [x], 5; end
+         thread q; store [y], 1; load c, [x]; store [y], 0; end
+         exists q.c == 5 && p.b == 1",
+    ),
+    (
+        "a thread may be seen between its exchange and its arrival",
+        "shared x
+         thread p; xchg r, [x], 1; if r != 0 goto E; L: load s, [x]; E: t = 0; end
+         thread q; load r, [x]; M: load s, [x]; end
+         forbid q@M && q.r == 1 && !p@L",
+    ),
+    (
+        "an arrival does not hide what came before it",
+        "shared x
+         thread p; load r, [x]; if r != 0 goto E; L: r = 1; M: r = 2; E: t = 0; end
+         thread q; store [x], 1; N: store [x], 0; end
+         forbid p@M && p.r == 1 && q@N",
+    ),
 ];
 
 #[test]

@@ -29,7 +29,7 @@ use std::ops::{ControlFlow, Range};
 /// More loads than this are not taken at once.
 const LONGEST: usize = 32;
 /// With more choices than this, loads that matter to an anchor are steps of their own.
-const MANY: usize = 64;
+const MANY: usize = 16;
 
 /// A packed state, and the local state of each thread in it.
 #[derive(Clone, Default)]
@@ -146,16 +146,14 @@ impl Late {
         let mut from = base.at[t];
         row.end = loop {
             let local = locals.with_moves(machine, t, from);
-            let range = local.moves();
             if local.kind != Kind::Load {
-                break if range.is_empty() { End::Nothing } else { End::Anchor };
+                break if local.moves().is_empty() { End::Nothing } else { End::Anchor };
             }
             if row.loads.len() == LONGEST {
                 break End::Cut;
             }
-            let Effect::Load { cell, .. } = locals.a_move(range.start).act else { break End::Anchor };
-            let raw = machine.parts().cell(cell).get(&base.words);
-            let to = locals.outcome(machine, t, from, range.start, raw).to;
+            let cell = local.cell();
+            let to = locals.load(machine, t, from, machine.parts().cell(cell).get(&base.words));
             if locals.get(to).arrived {
                 break End::Anchor;
             }
@@ -188,11 +186,7 @@ impl Late {
     /// Would writing the cell change the outcome of that load?
     fn changes(&mut self, machine: &ProgramMachine, t: usize, load: usize, cell: u32, raw: u64) -> bool {
         let Load { cell: own, from, to } = self.rows[t].loads[load];
-        if own != cell {
-            return false;
-        }
-        let number = self.locals.get(from).moves().start;
-        self.locals.outcome(machine, t, from, number, raw).to != to
+        own == cell && self.locals.load(machine, t, from, raw) != to
     }
 
     /// Who may load before the anchor, so that it matters.
@@ -295,16 +289,20 @@ impl Late {
         record
     }
 
+    fn load(&mut self, machine: &ProgramMachine, t: usize, loads: usize, record: &mut impl Record) {
+        self.tell_loads(t, loads, record);
+        let to = self.after(t, loads);
+        self.go(machine, t, to);
+    }
+
     #[inline]
-    fn load<R: Record>(&mut self, machine: &ProgramMachine, t: usize, loads: usize, record: &mut R) {
+    fn tell_loads<R: Record>(&self, t: usize, loads: usize, record: &mut R) {
         if R::WANTED {
             for load in &self.rows[t].loads[..loads] {
                 let number = self.locals.get(load.from).moves().start;
                 record.push(t, Act::Step { edge: self.locals.a_move(number).edge, choice: None });
             }
         }
-        let to = self.after(t, loads);
-        self.go(machine, t, to);
     }
 
     /// The anchor, and the loads before it that are chosen.
@@ -312,7 +310,8 @@ impl Late {
         let mut record = R::default();
         self.next.become_like(&self.base);
         self.moved.clear();
-        self.load(machine, anchor.thread, self.rows[anchor.thread].loads.len(), &mut record);
+        self.tell_loads(anchor.thread, self.rows[anchor.thread].loads.len(), &mut record);
+        self.go(machine, anchor.thread, anchor.to);
         for i in 0..self.chosen.len() {
             if let Some((u, loads)) = self.loads_chosen(i) {
                 self.load(machine, u, loads, &mut record);
@@ -322,7 +321,6 @@ impl Late {
             let taken = self.locals.a_move(anchor.number);
             record.push(anchor.thread, Act::Step { edge: taken.edge, choice: taken.choice });
         }
-        self.set(machine, anchor.thread, anchor.to);
         if let Some((cell, raw)) = anchor.write {
             machine.parts().cell(cell).set(&mut self.next.words, raw);
         }
@@ -331,14 +329,10 @@ impl Late {
     }
 
     #[inline]
-    fn set(&mut self, machine: &ProgramMachine, t: usize, to: LocalId) {
-        self.next.at[t] = to;
-        self.locals.put(machine, t, to, &mut self.next.words);
-    }
-
     fn go(&mut self, machine: &ProgramMachine, t: usize, to: LocalId) {
         self.moved.push(t);
-        self.set(machine, t, to);
+        self.next.at[t] = to;
+        self.locals.put(machine, t, to, &mut self.next.words);
     }
 
     /// Takes every step that may hurry.

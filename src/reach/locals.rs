@@ -57,9 +57,18 @@ pub(crate) struct Local {
     pub next: Access,
     first: u32,
     count: u32,
+    /// The cell and the table of a load that can wait.
+    cell: u32,
+    table: u32,
 }
 
 impl Local {
+    /// The cell of a load that can wait.
+    #[inline]
+    pub fn cell(&self) -> u32 {
+        self.cell
+    }
+
     /// The numbers of its steps, once they are known.
     #[inline]
     pub fn moves(&self) -> Range<usize> {
@@ -188,6 +197,7 @@ impl Locals {
         self.add(machine, t, words)
     }
 
+    #[cold]
     fn add_few(&mut self, machine: &ProgramMachine, t: usize, words: &[u64], few: usize) -> LocalId {
         let id = self.add(machine, t, words);
         self.few[t][few] = id;
@@ -215,13 +225,15 @@ impl Locals {
             next: Access::NONE,
             first: 0,
             count: 0,
+            cell: 0,
+            table: WIDE,
         });
         bits.extend(machine.parts().thread(t).bits(words));
         id
     }
 
     /// The same local state, with its steps known.
-    #[inline]
+    #[inline(always)]
     pub fn with_moves(&mut self, machine: &ProgramMachine, t: usize, id: LocalId) -> &Local {
         if self.locals[id as usize].kind == Kind::Unknown {
             self.find_moves(machine, t, id);
@@ -234,6 +246,7 @@ impl Locals {
         self.moves[i]
     }
 
+    #[cold]
     fn find_moves(&mut self, machine: &ProgramMachine, t: usize, id: LocalId) {
         self.unpack(machine, t, id);
         let node = machine.node(&self.from, t);
@@ -255,9 +268,14 @@ impl Locals {
             Act::Store { cell, .. } => Access::write(cell),
             Act::Rmw { cell, .. } => Access::read_write(cell),
         };
-        let waits = matches!(&found[..], [Move { act: Act::Load { .. }, .. }]) && node.edges.len() == 1;
         let local = &mut self.locals[id as usize];
-        local.kind = if waits && !local.seen { Kind::Load } else { Kind::Other };
+        local.kind = Kind::Other;
+        if let [Move { act: Act::Load { cell, table }, .. }] = found[..]
+            && node.edges.len() == 1
+            && !local.seen
+        {
+            (local.kind, local.cell, local.table) = (Kind::Load, cell, table);
+        }
         local.next = found.iter().map(touched).fold(Access::NONE, Access::union);
         local.first = self.moves.len() as u32;
         local.count = found.len() as u32;
@@ -299,16 +317,21 @@ impl Locals {
         start as u32
     }
 
+    /// Where a load that can wait leads if it finds a value in its cell.
+    #[inline(always)]
+    pub fn load(&mut self, machine: &ProgramMachine, t: usize, at: LocalId, raw: u64) -> LocalId {
+        let local = &self.locals[at as usize];
+        if local.table != WIDE {
+            let to = self.outcomes[local.table as usize + raw as usize].to;
+            if to != NOT_YET {
+                return to;
+            }
+        }
+        self.outcome(machine, t, at, local.first as usize, raw).to
+    }
+
     /// What follows when the move finds a value in its cell.
-    #[inline]
-    pub fn outcome(
-        &mut self,
-        machine: &ProgramMachine,
-        t: usize,
-        at: LocalId,
-        i: usize,
-        raw: u64,
-    ) -> Outcome {
+    fn outcome(&mut self, machine: &ProgramMachine, t: usize, at: LocalId, i: usize, raw: u64) -> Outcome {
         let (Act::Load { cell, table } | Act::Rmw { cell, table }) = self.moves[i].act else {
             unreachable!("only what reads has outcomes")
         };
@@ -328,7 +351,7 @@ impl Locals {
     }
 
     /// Where a move leads in a state, and the cell that it changes, with what it holds then.
-    #[inline]
+    #[inline(always)]
     pub fn effect(
         &mut self,
         machine: &ProgramMachine,
@@ -349,6 +372,7 @@ impl Locals {
         }
     }
 
+    #[cold]
     fn find_outcome(
         &mut self,
         machine: &ProgramMachine,
