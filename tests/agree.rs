@@ -7,7 +7,9 @@
 
 mod common;
 
-use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program, template_program};
+use common::{
+    Naive, SMALL, Shape, Taste, cases, naive, overseen_program, pointed_program, program, template_program,
+};
 use overtake::engine::{self, Engine, Options};
 use overtake::model::Program;
 use overtake::reach::{Order, Reductions};
@@ -104,6 +106,8 @@ const HORDE: Shape = Shape { bystanders: 14, ..SMALL };
 /// Cells that share a class of accesses.
 const APART: Shape = Shape { cells: 125, ..SMALL };
 const WILD: Shape = Shape { taste: Taste::Wild, lines: (1, 5), ..SMALL };
+/// Loads that may wait.
+const READING: Shape = Shape { taste: Taste::Reading, lines: (2, 5), ..SMALL };
 /// Little variety, many meetings.
 const DENSE: Shape = Shape { taste: Taste::Dense, lines: (1, 4), ..STRAIGHT };
 
@@ -276,6 +280,20 @@ proptest! {
     #[test]
     fn what_a_run_shows_is_found_under_sc(program in pointed_program(SMALL, Model::Sc)) {
         find(&program.0, Model::Sc)?;
+    }
+
+    #[test]
+    fn sc_answers_agree_on_programs_that_read(program in program(READING)) {
+        compare(&program.0, Model::Sc, None)?;
+    }
+
+    #[test]
+    fn what_becomes_of_what_is_read_is_found(
+        short in overseen_program(READING),
+        straight in overseen_program(Shape { loops: false, lines: (2, 6), ..READING }),
+    ) {
+        find(&short.0, Model::Sc)?;
+        find(&straight.0, Model::Sc)?;
     }
 
     #[test]

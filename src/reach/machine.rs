@@ -20,6 +20,7 @@
 //!
 //! Under TSO a store is local unless the goal looks at its cell; a flush belongs to its thread, and hurries if
 //! nobody else may ever touch the cell.
+//! Under SC, without blocks, the steps are those of `late`, in which loads wait until they matter.
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
 //! instructions (`sem`), against which all of this is tested.
 

@@ -1,9 +1,10 @@
 //! Can the goal be reached? One search, made fast by storing little.
 //!
-//! `machine` says what can happen (SC or TSO, with the reductions), `compile` prepares the program for it,
-//! `alike` finds threads that may change places, `symmetry` picks one state of those that differ by that alone,
-//! `pack` writes states down, `seen` remembers them, `frontier` says which comes next, `explore` is the loop. The loop is generic over machines
-//! and knows no memory model; machines know nothing of frontiers, workers and limits. Every reduction has
+//! `machine` says what can happen (SC or TSO, with the reductions), `compile` prepares the program for it, `late` lets
+//! loads wait until they matter, `locals` keeps what a thread can do from each of its local states, `alike` finds threads
+//! that may change places, `symmetry` picks one state of those that differ by that alone, `pack` writes states
+//! down, `seen` remembers them, `frontier` says which comes next, `explore` is the loop. The loop is generic over
+//! machines and knows no memory model; machines know nothing of frontiers, workers and limits. Every reduction has
 //! a switch, so that tests can compare with and without.
 //! Not here: judging traces. What comes out is a sequence of decisions; `sem` replays it.
 

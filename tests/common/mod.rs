@@ -81,6 +81,8 @@ pub enum Taste {
     Tame,
     /// Mostly stores, loads and assignments of constants, on two cells.
     Dense,
+    /// Mostly loads in rows, branches on what they found, and stores of it; no blocks.
+    Reading,
     /// Numbers near the ends of their range, all operators, pointers, `lock` and `unlock` anywhere.
     Wild,
 }
@@ -122,7 +124,7 @@ const OPERATORS: [BinOp; 18] = {
 fn constant(shape: Shape) -> BoxedStrategy<RegExpr> {
     let tame = prop_oneof![4 => 0i64..3, 1 => Just(-1)];
     match shape.taste {
-        Taste::Tame | Taste::Dense => tame.prop_map(Expr::Const).boxed(),
+        Taste::Tame | Taste::Dense | Taste::Reading => tame.prop_map(Expr::Const).boxed(),
         Taste::Wild => {
             prop_oneof![2 => tame, 1 => prop::sample::select(&EXTREMES[..])].prop_map(Expr::Const).boxed()
         }
@@ -170,7 +172,9 @@ fn address(shape: Shape) -> BoxedStrategy<RegExpr> {
     });
     let raw = register(shape).prop_map(Expr::Atom);
     match shape.taste {
-        Taste::Tame | Taste::Dense => prop_oneof![12 => fixed, 3 => computed, 1 => raw].boxed(),
+        Taste::Tame | Taste::Dense | Taste::Reading => {
+            prop_oneof![12 => fixed, 3 => computed, 1 => raw].boxed()
+        }
         Taste::Wild => prop_oneof![20 => fixed, 4 => computed, 1 => raw, 1 => value(shape)].boxed(),
     }
 }
@@ -198,7 +202,7 @@ fn instr(shape: Shape) -> impl Strategy<Value = Instr> {
         (value(), value()).prop_map(|(old, new)| RmwOp::Cas { old, new }),
     ];
     let loose = match shape.taste {
-        Taste::Tame | Taste::Dense => &[Instr::Nop][..],
+        Taste::Tame | Taste::Dense | Taste::Reading => &[Instr::Nop][..],
         Taste::Wild => &[Instr::Nop, Instr::Lock, Instr::Lock, Instr::Unlock, Instr::Unlock],
     };
     prop_oneof![
@@ -234,6 +238,18 @@ fn dense_instr(shape: Shape) -> impl Strategy<Value = Instr> {
     ]
 }
 
+fn reading_instr(shape: Shape) -> impl Strategy<Value = Instr> {
+    let register = || register(shape);
+    let address = || (0i64..3).prop_map(Expr::Const);
+    let loaded = || register().prop_map(Expr::Atom);
+    prop_oneof![
+        20 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr }),
+        7 => (address(), loaded()).prop_map(|(addr, value)| Instr::Store { addr, value }),
+        7 => (address(), constant(shape)).prop_map(|(addr, value)| Instr::Store { addr, value }),
+        5 => instr(shape),
+    ]
+}
+
 /// One line of a thread; targets are reduced to the lines there are.
 #[derive(Clone, Debug)]
 enum Line {
@@ -257,15 +273,17 @@ fn branch(shape: Shape) -> impl Strategy<Value = (RegExpr, RegExpr)> {
 fn line(shape: Shape) -> impl Strategy<Value = Line> {
     let instr = move || match shape.taste {
         Taste::Dense => dense_instr(shape).boxed(),
+        Taste::Reading => reading_instr(shape).boxed(),
         Taste::Tame | Taste::Wild => instr(shape).boxed(),
     };
     let condition = || condition(shape);
+    let blocks = if shape.taste == Taste::Reading { 0 } else { 2 };
     prop_oneof![
         14 => instr().prop_map(Line::One),
         4 => (condition(), any::<usize>()).prop_map(|(c, l)| Line::If(c, l)),
         1 => (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Line::Choose(a, b)),
         1 => (instr(), instr(), any::<usize>()).prop_map(|(a, b, l)| Line::Either(a, b, l)),
-        2 => prop::collection::vec(instr(), 1..4).prop_map(Line::Block),
+        blocks => prop::collection::vec(instr(), 1..4).prop_map(Line::Block),
         1 => (branch(shape), any::<usize>()).prop_map(|((a, b), l)| Line::Branch(a, b, l)),
     ]
 }
@@ -469,6 +487,32 @@ pub fn pointed_program(shape: Shape, model: Model) -> impl Strategy<Value = Show
             chosen.chain(places).reduce(|a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1));
         let mut parts = program.to_parts();
         parts.properties = vec![Property { kind: PropertyKind::Forbid, pred, line: 0 }];
+        Shown(Program::new(parts).expect("the generator keeps the rules"))
+    })
+}
+
+/// Random programs whose goal leaves their registers alone until all is over: it names what memory holds, and where some
+/// threads stand, at some point of one of their own runs, or also the registers if all threads have ended there.
+pub fn overseen_program(shape: Shape) -> impl Strategy<Value = Shown> {
+    let choices = prop::collection::vec(any::<usize>(), 1..40);
+    (program(shape), choices, any::<u32>()).prop_map(move |(Shown(program), choices, mask)| {
+        let state = walk(&program, Model::Sc, &choices);
+        let equals = |a: Atom, v: i64| Expr::binary(BinOp::Eq, Expr::Atom(a), Expr::Const(v));
+        let ended = program.thread_ids().all(|t| state.at[t.index()] == program.thread(t).end());
+        let mut facts = Vec::new();
+        for t in program.thread_ids() {
+            let registers = state.registers[t.index()].iter().enumerate();
+            match ended {
+                true => facts.extend(registers.map(|(r, &v)| equals(Atom::Reg(t, Reg(r as u16)), v))),
+                false => facts.push(Expr::Atom(Atom::At(t, vec![state.at[t.index()]]))),
+            }
+        }
+        facts.extend(state.memory.iter().enumerate().map(|(a, &v)| equals(Atom::Mem(Addr(a as u32)), v)));
+        let chosen = facts.into_iter().enumerate().filter(|(i, _)| mask >> i & 3 != 0).map(|(_, f)| f);
+        let pred = chosen.reduce(|a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1));
+        let kind = if ended { PropertyKind::Exists } else { PropertyKind::Forbid };
+        let mut parts = program.to_parts();
+        parts.properties = vec![Property { kind, pred, line: 0 }];
         Shown(Program::new(parts).expect("the generator keeps the rules"))
     })
 }
