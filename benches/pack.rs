@@ -25,7 +25,7 @@ fn fields(c: &mut Criterion) {
         .measurement_time(Duration::from_millis(500));
     let cases = [("16 small", small(16)), ("64 small", small(64)), ("16 full", vec![Interval::FULL; 16])];
     for (name, intervals) in cases {
-        let layout = Layout::new(intervals.iter().copied().enumerate());
+        let layout = Layout::loose(intervals.iter().copied().enumerate());
         let mut vals = values(&intervals);
         let mut words = Vec::new();
         layout.pack(&vals, &mut words);

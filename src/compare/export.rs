@@ -55,7 +55,7 @@ pub fn export(source: &Source, format: Format, question: Question) -> Result<Str
         Format::Given => Ok(source.text.clone()),
         Format::Promela => promela::write(program, Steps::Joined),
         Format::PromelaLiteral => promela::write(program, Steps::Literal),
-        Format::Trencher if question == Question::Robust => trencher::write_plain(program),
+        Format::Trencher if !question.needs_property() => trencher::write_plain(program),
         Format::Trencher => trencher::write_goal(program),
         Format::Rmm => return no_writer(".rmm"),
         Format::Litmus => litmus::write(program, "program", None),

@@ -27,9 +27,9 @@ fn object(comparison: &Comparison, group: &[Row]) -> Value {
 fn result(row: &Row, base: Option<&Row>, timeout_s: f64) -> Value {
     let said = row.said();
     let (verdict, detail) = match (&row.outcome, &said) {
-        (Outcome::NotRun(why), _) => ("not-run", why.as_str()),
+        (Outcome::NotRun(why), _) => ("not-run".to_string(), why.as_str()),
         (_, Some(said)) => words(said, row.question),
-        (_, None) => ("not-run", "interrupted"),
+        (_, None) => ("not-run".to_string(), "interrupted"),
     };
     let ratio = base.filter(|b| *b != row).and_then(|b| row.ratio(b, timeout_s));
     json!({

@@ -3,8 +3,9 @@
 //! If overtake says violated, its run was replayed step by step on the plain machine before it was shown, so whoever says
 //! safe is refuted. (For robustness, the run was replayed and its cycle checked against the definition.) Otherwise
 //! a further opinion is asked, the explicit engine's, which has visited every state when it says safe; where it does
-//! not come to an end, the matter stays open. Robustness has no second way to be proved, so there it stays open too. A peer is refuted on the file that it was given: should that say
-//! something else than the program, the mistake is in the export, and so the file is kept.
+//! not come to an end, the matter stays open. Robustness has no second way to be proved, and numbers of fences have none at
+//! all, so there it stays open too. A peer is refuted on the file that it was given: should that say something else than
+//! the program, the mistake is in the export, and so the file is kept.
 
 use super::record::Row;
 use super::{Question, Verdict};
@@ -37,8 +38,9 @@ pub struct Opinion {
 
 /// Do the rows of one question about one program contradict each other?
 pub fn differ(rows: &[Row]) -> bool {
-    let given = |verdict| rows.iter().any(|row| row.verdicts().contains(&verdict));
-    given(Verdict::Safe) && given(Verdict::Violated)
+    let mut given = rows.iter().flat_map(Row::verdicts);
+    let first = given.next();
+    given.any(|verdict| Some(verdict) != first)
 }
 
 /// Has overtake a run that settles it?
@@ -83,7 +85,7 @@ fn replayed(question: Question) -> &'static str {
 fn heard(opinion: &Opinion) -> String {
     let why = match opinion.verdict {
         Verdict::Violated => "has a run, which was replayed",
-        Verdict::Safe => "visited every state",
+        Verdict::Safe | Verdict::Fences(_) => "visited every state",
     };
     format!("{} {why}", opinion.whose)
 }

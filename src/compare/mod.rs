@@ -37,37 +37,52 @@ pub enum Question {
     Tso,
     /// Do SC and TSO have the same behaviours?
     Robust,
+    /// How many fences make them the same?
+    Fences,
 }
 
 impl Question {
-    pub const ALL: [Question; 3] = [Question::Sc, Question::Tso, Question::Robust];
+    pub const ALL: [Question; 4] = [Question::Sc, Question::Tso, Question::Robust, Question::Fences];
+    /// Those of the published tables.
+    pub const USUAL: [Question; 3] = [Question::Sc, Question::Tso, Question::Robust];
 
     pub fn name(self) -> &'static str {
         match self {
             Question::Sc => "sc",
             Question::Tso => "tso",
             Question::Robust => "robust",
+            Question::Fences => "fences",
         }
+    }
+
+    /// Is it about the program's property?
+    pub fn needs_property(self) -> bool {
+        matches!(self, Question::Sc | Question::Tso)
     }
 }
 
-/// The two certain answers. A program that is not robust counts as violated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A certain answer. A program that is not robust counts as violated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Safe,
     Violated,
+    /// So many fences.
+    Fences(u64),
 }
 
 impl Verdict {
     /// The word for it, as an answer to this question.
-    pub fn word(self, question: Question) -> &'static str {
-        match (self, question) {
+    pub fn word(self, question: Question) -> String {
+        let word = match (self, question) {
             (Verdict::Safe, Question::Robust) => "robust",
             (Verdict::Violated, Question::Robust) => "not-robust",
             (Verdict::Safe, _) => "safe",
             (Verdict::Violated, _) => "violated",
-        }
+            (Verdict::Fences(1), _) => return "1 fence".to_string(),
+            (Verdict::Fences(n), _) => return format!("{n} fences"),
+        };
+        word.to_string()
     }
 }
 

@@ -19,13 +19,23 @@ pub const WAY: Way = Way {
 };
 
 /// Without its reductions the search is naive, and shares least with the one that is doubted.
-const NAIVE: &[&str] =
-    &["--no-steps", "--no-liveness", "--no-por", "--no-sleep", "--no-packing", "--no-prune", "--no-mute"];
+const NAIVE: &[&str] = &[
+    "--no-steps",
+    "--no-liveness",
+    "--no-por",
+    "--no-sleep",
+    "--no-packing",
+    "--no-prune",
+    "--no-mute",
+    "--no-symmetry",
+    "--no-late",
+];
 
 /// Other ways to the same answer, the more independent first: what they are called, and how they are asked. Robustness
 /// has one way only, which can be asked to search where it would trust the program's text.
 pub fn opinions(asked: &Asked) -> Vec<(&'static str, Command)> {
     match asked.question {
+        Question::Fences => vec![],
         Question::Robust => vec![("the search for every delay", command(asked, &["--no-static"]))],
         _ => vec![
             (
@@ -42,6 +52,7 @@ fn command(asked: &Asked, more: &[&str]) -> Command {
         Question::Sc => &["check", "--model", "sc"],
         Question::Tso => &["check", "--model", "tso"],
         Question::Robust => &["robust"],
+        Question::Fences => &["fence", "--for", "robustness"],
     };
     let mut words: Vec<String> = question.iter().map(|w| w.to_string()).collect();
     words.extend(["--json".to_string(), "--threads".to_string(), asked.workers.to_string()]);
@@ -51,7 +62,7 @@ fn command(asked: &Asked, more: &[&str]) -> Command {
     Command::tool(words)
 }
 
-/// The JSON of `check` and `robust`.
+/// The JSON of `check`, `robust` and `fence`.
 pub fn read(finished: &Finished, _: &Asked) -> Reading {
     let Ok(answer) = serde_json::from_str::<Value>(finished.out.trim()) else {
         return finished.failure().into();
@@ -60,6 +71,12 @@ pub fn read(finished: &Finished, _: &Asked) -> Reading {
     let said = match answer["verdict"].as_str() {
         Some("safe" | "robust") => Said::Answer(Verdict::Safe),
         Some("violated" | "not-robust") => Said::Answer(Verdict::Violated),
+        Some("found") if answer["optimal"] == true => match answer["cost"].as_u64() {
+            Some(fences) => Said::Answer(Verdict::Fences(fences)),
+            None => finished.failure(),
+        },
+        Some("found") => Said::Unknown("fewer fences may do".to_string()),
+        Some("none") => Said::Unknown("fences alone do not help".to_string()),
         Some("unknown") if answer["limit"] == "memory" => Said::OutOfMemory,
         Some("unknown") => Said::Unknown(answer["reason"].as_str().unwrap_or_default().to_string()),
         _ => finished.failure(),
@@ -94,6 +111,9 @@ mod tests {
             "{\"verdict\":\"unknown\",\"limit\":\"states\",\"reason\":\"the limit of 9 states was reached\"}";
         assert_eq!(said(unknown).said, Said::Unknown("the limit of 9 states was reached".to_string()));
         assert_eq!(said("{\"verdict\":\"unknown\",\"limit\":\"memory\"}").said, Said::OutOfMemory);
+        let fences = "{\"verdict\":\"found\",\"optimal\":true,\"cost\":3}";
+        assert_eq!(said(fences).said, Said::Answer(Verdict::Fences(3)));
+        assert!(matches!(said(&fences.replace("true", "false")).said, Said::Unknown(_)));
         assert!(matches!(said("safe\n").said, Said::Failed(_)));
     }
 

@@ -97,6 +97,7 @@ fn caption(question: Question) -> &'static str {
         Question::Sc => "check under SC",
         Question::Tso => "check under TSO",
         Question::Robust => "robustness",
+        Question::Fences => "fewest fences",
     }
 }
 

@@ -121,8 +121,10 @@ impl Row {
 
     /// The verdicts given, each once. More than one is a disagreement with itself.
     pub fn verdicts(&self) -> Vec<Verdict> {
-        let given = |verdict| self.runs().iter().any(|r| r.said == Said::Answer(verdict));
-        [Verdict::Safe, Verdict::Violated].into_iter().filter(|v| given(*v)).collect()
+        let mut given: Vec<Verdict> = self.runs().iter().filter_map(|r| r.said.verdict()).collect();
+        given.sort();
+        given.dedup();
+        given
     }
 
     /// What all runs together came to: an answer only if every one gave it.
@@ -252,14 +254,15 @@ fn csv_run(row: &Row, measured: &Measured, k: usize, run: &Run) -> Vec<String> {
 }
 
 /// What a run came to in a word or two, and what more there is to say.
-pub fn words(said: &Said, question: Question) -> (&'static str, &str) {
-    match said {
-        Said::Answer(verdict) => (verdict.word(question), ""),
-        Said::Unknown(why) => ("unknown", why),
+pub fn words(said: &Said, question: Question) -> (String, &str) {
+    let (word, more) = match said {
+        Said::Answer(verdict) => return (verdict.word(question), ""),
+        Said::Unknown(why) => ("unknown", why.as_str()),
         Said::OutOfTime => ("out-of-time", ""),
         Said::OutOfMemory => ("out-of-memory", ""),
-        Said::Failed(why) => ("failed", why),
-    }
+        Said::Failed(why) => ("failed", why.as_str()),
+    };
+    (word.to_string(), more)
 }
 
 fn quoted(field: &str) -> String {

@@ -73,7 +73,7 @@ fn line(comparison: &Comparison, row: &Row, base: Option<&Row>) -> Line {
 fn mood(refuted: bool, said: Option<&Said>) -> Mood {
     match said {
         _ if refuted => Mood::Wrong,
-        Some(Said::Answer(Verdict::Safe)) => Mood::Proved,
+        Some(Said::Answer(Verdict::Safe | Verdict::Fences(_))) => Mood::Proved,
         Some(Said::Answer(Verdict::Violated)) => Mood::Violated,
         Some(_) => Mood::Undecided,
         None => Mood::Absent,

@@ -1,5 +1,5 @@
-//! Trencher (E. Derevenetc): reachability under SC and TSO, and robustness. The verdict is a sentence; the exit code says
-//! nothing about it.
+//! Trencher (E. Derevenetc): reachability under SC and TSO, robustness, and fences for it. The verdict is a sentence; the exit
+//! code says nothing about it.
 //!
 //! There are two builds, one for reachability and one for robustness; an option that a build does not know ends in
 //! a complaint, which is shown.
@@ -24,6 +24,7 @@ fn search(asked: &Asked, _: Option<&Finished>) -> Command {
         Question::Sc => "-rsc",
         Question::Tso => "-rtso",
         Question::Robust => "-r",
+        Question::Fences => "-f",
     };
     Command::tool([option, asked.file])
 }
@@ -36,6 +37,9 @@ fn read(finished: &Finished, asked: &Asked) -> Reading {
             &["Final state IS NOT reachable under TSO"],
         ),
         Question::Robust => (&["Program IS NOT robust"], &["Program IS robust"]),
+        Question::Fences => {
+            return fences(&finished.out).map_or_else(|| finished.failure().into(), Reading::from);
+        }
     };
     let says = |sentences: &[&str]| sentences.iter().any(|s| finished.out.contains(s));
     match (says(violated), says(safe)) {
@@ -43,6 +47,13 @@ fn read(finished: &Finished, asked: &Asked) -> Reading {
         (false, true) => Said::Answer(Verdict::Safe).into(),
         _ => finished.failure().into(),
     }
+}
+
+/// How many fences the sentence about them names.
+fn fences(out: &str) -> Option<Said> {
+    let (_, rest) = out.split_once("Computed fences for enforcing robustness (")?;
+    let (total, _) = rest.split_once(" total")?;
+    Some(Said::Answer(Verdict::Fences(total.parse().ok()?)))
 }
 
 #[cfg(test)]
@@ -65,6 +76,8 @@ mod tests {
         assert_eq!(said("Final state IS reachable under SC.\n", Question::Sc), violated);
         assert_eq!(said("Program IS robust.\n", Question::Robust), safe);
         assert_eq!(said("Program IS NOT robust.\n", Question::Robust), violated);
+        let fences = "Computed fences for enforcing robustness (2 total): (1,3) (2,3)\n";
+        assert_eq!(said(fences, Question::Fences), Said::Answer(Verdict::Fences(2)));
     }
 
     #[test]
@@ -72,6 +85,7 @@ mod tests {
         assert!(matches!(said("Final state IS reachable under SC.\n", Question::Tso), Said::Failed(_)));
         assert!(matches!(said("Program IS robust.\n", Question::Sc), Said::Failed(_)));
         assert!(matches!(said("", Question::Tso), Said::Failed(_)));
+        assert!(matches!(said("Program IS robust.\n", Question::Fences), Said::Failed(_)));
     }
 
     #[test]
@@ -79,7 +93,12 @@ mod tests {
         let shown = |q| search(&asked(q, "program.txt"), None).shown("trencher");
         assert_eq!(
             Question::ALL.map(shown),
-            ["trencher -rsc program.txt", "trencher -rtso program.txt", "trencher -r program.txt"]
+            [
+                "trencher -rsc program.txt",
+                "trencher -rtso program.txt",
+                "trencher -r program.txt",
+                "trencher -f program.txt"
+            ]
         );
     }
 }

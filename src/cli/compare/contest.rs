@@ -179,7 +179,7 @@ impl<'a> Contest<'a> {
     ) -> Option<String> {
         let program = &subject.source.program;
         let nothing = program.properties().is_empty() && !program.has_asserts() && !program.may_go_wrong();
-        if nothing && question != Question::Robust {
+        if nothing && question.needs_property() {
             return Some("the program has no property".to_string());
         }
         if let Err(why) = export::export(&subject.source, contestant.way.reads, question) {

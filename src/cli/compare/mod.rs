@@ -95,6 +95,8 @@ enum QuestionArg {
     Tso,
     /// Do SC and TSO have the same behaviours?
     Robust,
+    /// How many fences make them the same?
+    Fences,
 }
 
 impl From<QuestionArg> for Question {
@@ -103,6 +105,7 @@ impl From<QuestionArg> for Question {
             QuestionArg::Sc => Question::Sc,
             QuestionArg::Tso => Question::Tso,
             QuestionArg::Robust => Question::Robust,
+            QuestionArg::Fences => Question::Fences,
         }
     }
 }
@@ -124,7 +127,7 @@ fn published() -> Vec<Plan> {
         stem: "compare",
         families: words(&["all"]),
         sizes: vec![],
-        questions: Question::ALL.to_vec(),
+        questions: Question::USUAL.to_vec(),
         tools: vec![],
         threads: vec![1, 2],
     };
