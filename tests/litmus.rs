@@ -330,13 +330,16 @@ fn flags_are_those_of_the_processor() {
     }
 }
 
+/// Loads that may wait.
+const READING: Shape = Shape { taste: Taste::Reading, ..SMALL };
+
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(300))]
 
     /// Random programs of the native language: loops, blocks, choices, errors.
     #[test]
     fn the_explorer_finds_the_final_states_of_the_plain_machines(
-        shown in program(SMALL),
+        shown in prop_oneof![program(SMALL), program(READING), program(Shape { loops: false, ..READING })],
         chosen in prop::collection::vec(any::<bool>(), 40),
     ) {
         let everything = everything(&shown.0);
