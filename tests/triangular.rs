@@ -15,7 +15,7 @@ use overtake::model::{Addr, Edge, Instr, Program, ThreadId};
 use overtake::reach::{Order, Reductions};
 use overtake::robust::triangular::race;
 use overtake::sem::{State, sc};
-use overtake::verdict::{Event, Limits, RaceAnswer, RobustAnswer};
+use overtake::verdict::{Event, Limit, Limits, RaceAnswer, RobustAnswer};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 
@@ -149,12 +149,15 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
         (without(|r| r.steps = false), Order::DepthFirst, 1),
         (without(|r| r.prune = false), Order::BreadthFirst, 1),
         (without(|r| r.mute = false), Order::BreadthFirst, 1),
+        (without(|r| r.late = false), Order::BreadthFirst, 1),
     ];
     for (reductions, order, workers) in ways {
         let options = Options { reductions, order, workers, ..Options::default() };
         let racy = match ask(program, &options) {
             RaceAnswer::Racy(_) => true,
             RaceAnswer::RaceFree => false,
+            // Going deep may mean following a counter without end, past the race.
+            RaceAnswer::Unknown(Limit::States(_)) if expected && order == Order::DepthFirst => continue,
             RaceAnswer::Unknown(limit) => {
                 return Err(TestCaseError::fail(format!("{limit:?} where brute force has an answer")));
             }

@@ -324,12 +324,13 @@ impl<'a> Compiler<'a> {
         let clauses: Vec<CClause> =
             self.goal.clauses.iter().map(|c| self.clause(c.when, &c.pred, &numbering)).collect();
         let layout = self.layout(&slots);
+        let fields = layout.by_slot(slots.len());
         let cells = (0..self.program.cells()).map(|a| self.intervals.cell(a));
         let contents = cells.reduce(Interval::join).unwrap_or(Interval::constant(0));
         Compiled {
             by_location: clauses.iter().all(|c| c.needs_named || c.when == When::Final),
             clauses,
-            locations: (0..threads.len()).map(|t| layout.field(t).expect("a location varies")).collect(),
+            locations: (0..threads.len()).map(|t| fields[t].expect("a location varies")).collect(),
             layout,
             initial: self.initial(&numbering),
             template: slots.iter().map(|i| i.map_or(0, |i| i.lo)).collect(),

@@ -296,11 +296,10 @@ impl Locals {
         match (&edge.op, cell) {
             (Op::Load { .. }, Some(cell)) => Some(Act::Load { cell, table: self.table(machine, cell) }),
             (Op::Rmw { .. }, Some(cell)) => Some(Act::Rmw { cell, table: self.table(machine, cell) }),
-            (Op::Store { .. }, Some(cell)) => {
+            // The store has happened even if a local step after it goes wrong.
+            (Op::Store { value, .. }, Some(cell)) if value.eval(&self.from.vals).is_some() => {
                 let to = self.take(machine, t, edge, choice)?;
-                let raw = self.stored(machine, cell);
-                let wrong = self.work.vals[t] == machine.code.threads[t].trap as Value;
-                Some(if wrong { Act::Local { to } } else { Act::Store { cell, raw, to } })
+                Some(Act::Store { cell, raw: self.stored(machine, cell), to })
             }
             _ => Some(Act::Local { to: self.take(machine, t, edge, choice)? }),
         }
@@ -449,10 +448,8 @@ impl Parts {
             let registers = base[t]..base.get(t + 1).copied().unwrap_or(code.memory);
             code.layout.part(|slot| slot == t || registers.contains(&slot))
         };
-        let cell = |c: usize| {
-            let slot = code.memory + c;
-            code.layout.field(slot).unwrap_or_else(|| Field::constant(code.template[slot]))
-        };
+        let fields = code.layout.by_slot(code.template.len());
+        let cell = |slot: usize| fields[slot].unwrap_or_else(|| Field::constant(code.template[slot]));
         let too_many = |edge: &CEdge| match edge.op {
             Op::Any { lo, hi, .. } => Interval { lo, hi }.more() >= MOST_CHOICES,
             _ => false,
@@ -463,7 +460,7 @@ impl Parts {
         }
         Some(Parts {
             threads: (0..code.threads.len()).map(own).collect(),
-            cells: (0..code.cells).map(cell).collect(),
+            cells: (code.memory..code.template.len()).map(cell).collect(),
         })
     }
 

@@ -174,9 +174,11 @@ impl Layout {
         Layout::new(slots.into_iter().map(|slot| vec![slot]))
     }
 
-    /// The field of a slot that varies.
-    pub fn field(&self, slot: usize) -> Option<Field> {
-        self.fields.iter().find(|f| f.slot as usize == slot).copied()
+    /// Per slot its field, if it varies.
+    pub fn by_slot(&self, slots: usize) -> Vec<Option<Field>> {
+        let mut fields = vec![None; slots];
+        self.fields.iter().for_each(|f| fields[f.slot as usize] = Some(*f));
+        fields
     }
 
     /// The part of the slots that are chosen.

@@ -130,6 +130,24 @@ fn others_may_have_to_move_between_store_and_load() {
 }
 
 #[test]
+fn what_a_thread_stored_before_it_went_wrong_is_seen() {
+    let program = |wrong: &str| {
+        format!(
+            "shared x, y, z
+             thread p; store [z], 1; load r, [y]; end
+             thread q; {wrong}; end
+             thread u; load a, [x]; assume a == 1; store [y], 1; end"
+        )
+    };
+    assert!(found(&program("store [x], 1; r = 1 / s")).is_some());
+    assert!(found(&program("xchg r, [x], 1; r = 1 / s")).is_some());
+    assert!(found(&program("store [x], 1; load r, [s - 1]")).is_some());
+    // What goes wrong itself stores nothing.
+    assert!(found(&program("store [x], 1 / s")).is_none());
+    assert!(found(&program("add r, [x], 1 / s")).is_none());
+}
+
+#[test]
 fn the_judge_sees_what_is_wrong_with_a_race() {
     let program = read(
         "shared x, y; thread p; store [x], 1; fence; store [y], 1; load r, [x]; load s, [y]; end
