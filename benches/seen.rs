@@ -21,7 +21,7 @@ fn insert_all(seen: &Seen, corner: &mut Corner, states: &[u64], words: usize) ->
     let mut tags = Vec::with_capacity(BATCH);
     for batch in states.chunks(BATCH * words) {
         if seen.settle(corner, BATCH) {
-            seen.grow(BATCH);
+            seen.grow(BATCH, 1);
         }
         let table = seen.lock();
         tags.clear();

@@ -246,7 +246,7 @@ impl<M: Machine> Run<'_, M> {
             if self.memory_exceeded(self.seen.bytes_to_grow()) {
                 return;
             }
-            if !self.seen.grow(room) {
+            if !self.seen.grow(room, self.search.workers) {
                 return self.end(|ended| ended.limit = Some(Limit::Memory(self.seen.bytes())));
             }
         }

@@ -42,6 +42,8 @@ const TAG_BITS: u32 = 64 - OFFSET_BITS;
 const FIRST_CAPACITY_BITS: u32 = 10;
 /// The tag has no bits to place a slot in a larger table.
 const MAX_CAPACITY: usize = 1 << TAG_BITS;
+/// A smaller table is copied sooner than a second thread has begun.
+const WORTH_SHARING: usize = 1 << 18;
 
 /// Where a state lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +126,7 @@ impl Seen {
 
     /// Makes room for so many more states; `false` if there is no memory for that. All other workers have let
     /// go of the table, or wait.
-    pub fn grow(&self, wanted: usize) -> bool {
+    pub fn grow(&self, wanted: usize, workers: usize) -> bool {
         let mut table = self.table.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut capacity = table.len();
         while self.states() as usize + wanted > capacity / 2 && capacity < MAX_CAPACITY {
@@ -134,13 +136,15 @@ impl Seen {
             return true;
         }
         let Ok(larger) = try_zeroed_slice_box::<AtomicU64>(capacity) else { return false };
-        for slot in table.iter().map(|s| s.load(Ordering::Relaxed)).filter(|&s| s != 0) {
-            let mut i = place(slot, larger.len());
-            while larger[i].load(Ordering::Relaxed) != 0 {
-                i = (i + 1) & (larger.len() - 1);
-            }
-            larger[i].store(slot, Ordering::Relaxed);
-        }
+        // The other workers wait for the table anyway.
+        let helpers = if table.len() < WORTH_SHARING { 1 } else { workers };
+        let share = table.len().div_ceil(helpers);
+        std::thread::scope(|scope| {
+            let mut shares = table.chunks(share);
+            let own = shares.next().unwrap_or_default();
+            shares.for_each(|share| drop(scope.spawn(|| refill_table(&larger, share))));
+            refill_table(&larger, own);
+        });
         *table = larger;
         true
     }
@@ -336,6 +340,16 @@ fn place(tag: u64, capacity: usize) -> usize {
     (tag >> (64 - capacity.trailing_zeros())) as usize
 }
 
+/// Puts what a part of the old table has into the larger one; others may do the same with other parts.
+fn refill_table(larger: &[AtomicU64], old: &[AtomicU64]) {
+    for slot in old.iter().map(|s| s.load(Ordering::Relaxed)).filter(|&s| s != 0) {
+        let mut i = place(slot, larger.len());
+        while larger[i].compare_exchange(0, slot, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            i = (i + 1) & (larger.len() - 1);
+        }
+    }
+}
+
 fn grown(capacity: usize) -> usize {
     let factor = if capacity < 1 << 16 { 4 } else { 2 };
     (capacity * factor).min(MAX_CAPACITY)
@@ -353,7 +367,7 @@ mod tests {
         sleep: u16,
     ) -> Inserted {
         if seen.settle(corner, 16) {
-            seen.grow(16);
+            seen.grow(16, 2);
         }
         seen.insert(&seen.lock(), corner, words, seen.tag(words), parent, sleep)
     }
