@@ -48,9 +48,9 @@ fn holds(program: &Program, aim: Aim) -> Option<bool> {
     }
 }
 
-/// Values may grow without end.
+/// Values may grow without end, and every subset is asked about.
 fn limits() -> Limits {
-    Limits { states: Some(20_000), ..Limits::default() }
+    Limits { states: Some(1_500), ..Limits::default() }
 }
 
 fn fails_under_sc(program: &Program) -> Option<bool> {
@@ -227,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn cheapest_fences_and_locked_stores(p in program(Shape { loops: false, ..TINY }), fence in 1..4u64, atomic in 1..4u64) {
+    fn cheapest_fences_and_locked_stores(p in program(TINY), fence in 1..4u64, atomic in 1..4u64) {
         let allowed = Allowed { fence: Some(fence), atomic: Some(atomic), ..Allowed::default() };
         agrees(&p.0, Aim::Robustness, &allowed)?;
         agrees(&p.0, Aim::Property, &allowed)?;
@@ -341,7 +341,7 @@ fn bundled_programs_get_the_fewest_fences() {
             }
         }
     }
-    assert!(compared > 40, "only {compared} programs were compared");
+    assert!(compared > 200, "only {compared} programs were compared");
 }
 
 /// Like [`agrees`], with the places alone at which a store can be waiting.
