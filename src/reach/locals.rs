@@ -24,6 +24,7 @@ const NARROW: u32 = 5;
 /// A cache with more than this is emptied.
 const MOST_LOCALS: usize = 1 << 14;
 const MOST_OUTCOMES: usize = 1 << 16;
+const MOST_WORDS: usize = 1 << 18;
 /// An `any` of more values than this is not kept.
 const MOST_CHOICES: u64 = 256;
 
@@ -148,6 +149,7 @@ impl Locals {
     pub fn tidy(&mut self, machine: &ProgramMachine) {
         let threads = machine.threads();
         let large = self.locals.len() > MOST_LOCALS
+            || self.bits.len() > MOST_WORDS
             || self.outcomes.len() + self.rare.len() + self.moves.len() > MOST_OUTCOMES;
         if large || self.known.len() != threads {
             self.known.clear();

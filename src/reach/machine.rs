@@ -24,7 +24,11 @@
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
 //! instructions (`sem`), against which all of this is tested.
 
-use super::compile::{CClause, CThread, Code, Compiled, FAR, Modify, Op, SlotAtom, compile, lock_slot};
+mod goal;
+
+pub(crate) use goal::Ending;
+
+use super::compile::{Code, Compiled, Modify, Op, compile, lock_slot};
 use super::late::Late;
 use super::locals::Parts;
 use super::pack::Stream;
@@ -32,9 +36,9 @@ use super::seen::MAX_WORDS;
 use super::symmetry::{Renaming, Symmetry};
 use super::{Look, Machine, Reductions, Sink, Sleep, Wanted};
 use crate::model::access::Access;
-use crate::model::interval::{Interval, range};
-use crate::model::{BinOp, Expr, Program, ThreadId, Value};
-use crate::verdict::{Act, Action, Goal, Model, When};
+use crate::model::interval::Interval;
+use crate::model::{Program, ThreadId, Value};
+use crate::verdict::{Act, Action, Goal, Model};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -552,115 +556,6 @@ impl ProgramMachine {
         }
     }
 
-    /// Is the state no goal, as its locations alone tell? A look that settles most cases.
-    #[inline]
-    fn is_plain(&self, state: &[u64]) -> bool {
-        self.code.by_location
-            && (0..self.threads()).all(|t| {
-                let location = self.code.locations[t];
-                self.code.threads[t].nodes[location.value(location.get(state)) as usize].plain
-            })
-    }
-
-    fn reaches_goal(&self, work: &Work) -> bool {
-        let trapped = |(t, thread): (usize, &CThread)| work.vals[t] == thread.trap as Value;
-        if self.errors_count && self.code.threads.iter().enumerate().any(trapped) {
-            return true;
-        }
-        if !self.is_drained(work) {
-            return false;
-        }
-        let ended = |(t, thread): (usize, &CThread)| work.vals[t] == thread.end as Value;
-        let finished = || self.code.threads.iter().enumerate().all(ended);
-        let named = (0..self.threads()).any(|t| self.node(work, t).named);
-        let counts = |c: &CClause| (named || !c.needs_named) && (c.when == When::Always || finished());
-        self.code.clauses.iter().any(|c| counts(c) && self.holds(work, &c.pred))
-    }
-
-    /// Are all buffers empty, but for those that a block freezes?
-    fn is_drained(&self, work: &Work) -> bool {
-        (0..work.buffers.len()).all(|t| !self.has_pending(work, t) || self.held_up(work, t))
-    }
-
-    /// What becomes of a state for whoever gathers final ones.
-    pub(crate) fn ending(&self, scratch: &mut Scratch, state: &[u64]) -> Ending {
-        self.unpack(state, &mut scratch.base);
-        let work = &scratch.base;
-        let mut at = work.vals.iter().zip(&self.code.threads);
-        if at.any(|(node, thread)| *node == thread.trap as Value) {
-            return Ending::Wrong;
-        }
-        let mut at = work.vals.iter().zip(&self.code.threads);
-        let ended = at.all(|(node, thread)| *node == thread.end as Value);
-        if !ended || !self.is_drained(work) {
-            return Ending::None;
-        }
-        Ending::Final(self.code.clauses.iter().map(|c| self.value(work, &c.pred)).collect())
-    }
-
-    /// How far the state is from the nearest clause: steps in the graphs to the locations it names, and one for each
-    /// comparison that does not hold.
-    fn distance(&self, work: &Work) -> usize {
-        let ends = || (0..self.threads()).map(|t| self.code.threads[t].to_end[work.vals[t] as usize]);
-        let of = |c: &CClause| match c.when {
-            When::Always => self.pred_distance(work, &c.pred),
-            When::Final => ends().fold(self.pred_distance(work, &c.pred), |sum, d| sum + d as usize),
-        };
-        self.code.clauses.iter().map(of).min().unwrap_or(0).min(FARTHEST)
-    }
-
-    fn pred_distance(&self, work: &Work, pred: &Expr<SlotAtom>) -> usize {
-        match pred {
-            Expr::Binary(BinOp::And, a, b) => self.pred_distance(work, a) + self.pred_distance(work, b),
-            Expr::Binary(BinOp::Or, a, b) => self.pred_distance(work, a).min(self.pred_distance(work, b)),
-            Expr::Atom(SlotAtom::At { thread, distance, .. }) => {
-                distance[work.vals[*thread as usize] as usize] as usize
-            }
-            other => !self.holds(work, other) as usize,
-        }
-    }
-
-    fn holds(&self, work: &Work, pred: &Expr<SlotAtom>) -> bool {
-        self.value(work, pred) != 0
-    }
-
-    fn value(&self, work: &Work, pred: &Expr<SlotAtom>) -> Value {
-        let atom = |a: &SlotAtom| match a {
-            SlotAtom::At { thread, nodes, .. } => {
-                nodes.contains(&(work.vals[*thread as usize] as u32)) as Value
-            }
-            SlotAtom::Value(slot) => work.vals[*slot as usize],
-        };
-        pred.eval(&atom).expect("validity refuses predicates that may divide by zero")
-    }
-
-    /// Can no goal state follow any more, whatever happens?
-    #[inline]
-    fn is_hopeless(&self, work: &Work) -> bool {
-        // Where nobody has lost anything since there was hope, there still is.
-        let lost = work.moved.iter().any(|&t| self.node(work, t).lost);
-        lost && self.reductions.prune && self.has_no_hope(work)
-    }
-
-    fn has_no_hope(&self, work: &Work) -> bool {
-        let trapped = |t: usize| work.vals[t] == self.code.threads[t].trap as Value;
-        if self.errors_count && (0..self.threads()).any(|t| self.node(work, t).may_trap || trapped(t)) {
-            return false;
-        }
-        let cannot_end = |t: usize| self.code.threads[t].to_end[work.vals[t] as usize] == FAR;
-        let atom = |a: &SlotAtom| match a {
-            SlotAtom::At { thread, distance, .. } => match distance[work.vals[*thread as usize] as usize] {
-                FAR => Interval::constant(0),
-                _ => Interval::BOOL,
-            },
-            SlotAtom::Value(_) => Interval::FULL,
-        };
-        self.code.clauses.iter().all(|c| match c.when {
-            When::Final => (0..self.threads()).any(cannot_end),
-            When::Always => range(&c.pred, &atom) == Interval::constant(0),
-        })
-    }
-
     /// Did the step only read, and end where its thread never moves again? Then whatever the others do next they
     /// can do without it.
     #[inline]
@@ -729,18 +624,6 @@ impl ProgramMachine {
         (work, record)
     }
 }
-
-/// Is a state the end of a run?
-pub(crate) enum Ending {
-    None,
-    /// All threads are at their ends and all buffers are empty: what each clause of the goal is worth there.
-    Final(Vec<Value>),
-    /// A thread has gone wrong by itself.
-    Wrong,
-}
-
-/// Farther than this is all the same.
-const FARTHEST: usize = 4095;
 
 /// What may be taken at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
