@@ -21,7 +21,7 @@ const MOST: usize = 20_000;
 
 /// All on, all off, each alone off, each alone on.
 fn reductions() -> Vec<Reductions> {
-    let switches: [fn(&mut Reductions) -> &mut bool; 9] = [
+    let switches: [fn(&mut Reductions) -> &mut bool; 10] = [
         |r| &mut r.steps,
         |r| &mut r.liveness,
         |r| &mut r.por,
@@ -31,6 +31,7 @@ fn reductions() -> Vec<Reductions> {
         |r| &mut r.mute,
         |r| &mut r.symmetry,
         |r| &mut r.late,
+        |r| &mut r.silent,
     ];
     let mut all = vec![Reductions::ALL, Reductions::NONE];
     for switch in switches {
@@ -132,6 +133,33 @@ const LESSONS: &[(&str, &str)] = &[
          L:  load a, [x]
          end
          forbid q@L && p.r == 1 && [y] != 2",
+    ),
+    (
+        "a store that changes nothing for its thread may undo another's",
+        "shared x, y
+         thread p; store [x], 1; store [y], 1; store [x], 1; end
+         thread q
+             load r, [y]
+             store [x], 2
+             fence
+             load s, [x]
+             load u, [x]
+         end
+         forbid q.r == 1 && q.s == 2 && q.u == 1",
+    ),
+    (
+        "a store that changes nothing takes its turn in the run all the same",
+        "shared x, y, z
+         thread p; store [z], 0; store [x], 1; store [z], 0; store [y], 1; load r, [y]; fence; L: store [z], 1; end
+         thread q; load u, [x]; load v, [y]; load w, [z]; end
+         forbid p@L && q.u == 1 && q.v == 0",
+    ),
+    (
+        "what waits in a buffer can be read while another holds memory",
+        "shared x
+         thread p; lock; nop; M: nop; unlock; end
+         thread q; store [x], 0; load r, [x]; L: nop; end
+         forbid p@M && q@L",
     ),
     (
         "the goal may hold before the first step",

@@ -245,6 +245,9 @@ struct Without {
     /// Does every load as soon as its thread comes to it
     #[arg(long)]
     no_late: bool,
+    /// Buffers stores that change nothing too
+    #[arg(long)]
+    no_silent: bool,
     /// Searches for delays that the program's text refutes, unless by a fence
     #[arg(long)]
     no_static: bool,
@@ -333,6 +336,7 @@ impl SearchArgs {
                 mute: !without.no_mute,
                 symmetry: !without.no_symmetry,
                 late: !without.no_late,
+                silent: !without.no_silent,
             },
             pruning: if without.no_static { Pruning::Off } else { Pruning::On },
             workers: self.threads.unwrap_or(default.workers),

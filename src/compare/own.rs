@@ -29,6 +29,7 @@ const NAIVE: &[&str] = &[
     "--no-mute",
     "--no-symmetry",
     "--no-late",
+    "--no-silent",
 ];
 
 /// Other ways to the same answer, the more independent first: what they are called, and how they are asked. Robustness

@@ -77,7 +77,7 @@ pub enum Engine {
 }
 
 /// States that the lazy engine may store before the explicit one has its turn.
-const PATIENCE: u64 = 100_000;
+const PATIENCE: u64 = 5_000;
 
 /// States that the first SC check may store before that where values grow, perhaps for ever.
 const FIRST: u64 = 100_000;

@@ -19,7 +19,9 @@
 //! (`symmetry`): all of the above is decided by tables that such a renaming leaves as they are.
 //!
 //! Under TSO a store is local unless the goal looks at its cell; a flush belongs to its thread, and hurries if
-//! nobody else may ever touch the cell.
+//! nobody else may ever touch the cell. A store is *silent*, and does not enter the buffer, if nobody else ever writes
+//! the cell and its thread wrote the same value last: whenever it reached memory, it would find that value there. Loops
+//! that repeat a store then have finitely many states.
 //! Under SC, without blocks, the steps are those of `late`, in which loads wait until they matter.
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
 //! instructions (`sem`), against which all of this is tested.
@@ -39,6 +41,7 @@ use crate::model::access::Access;
 use crate::model::interval::Interval;
 use crate::model::{Program, ThreadId, Value};
 use crate::verdict::{Act, Action, Goal, Model};
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -66,6 +69,8 @@ pub struct ProgramMachine {
     reductions: Reductions,
     /// Where threads and cells lie, if loads are as late as they can be.
     late: Option<Parts>,
+    /// Per thread, what the others ever touch, if stores that change nothing are left out.
+    others_ever: Option<Vec<Access>>,
     /// Whether somebody wants to know how far from the goal a state is.
     ranking: bool,
     /// Whether a thread's own error is a goal.
@@ -141,7 +146,11 @@ impl ProgramMachine {
     pub fn new(program: &Program, goal: &Goal, memory: Memory, reductions: Reductions) -> ProgramMachine {
         let code = compile(program, goal, memory, reductions);
         let late = reductions.late && memory == Memory::Sc && !program.has_locks();
+        // In a block, a thread may read its own buffer while memory is held by another: then it matters what is in there.
+        // And with a bound it matters how much.
+        let silent = reductions.silent && memory == Memory::Tso(None) && !program.has_locks();
         ProgramMachine {
+            others_ever: silent.then(|| others_ever(&code)),
             late: if late { Parts::of(&code) } else { None },
             symmetry: if reductions.symmetry { Symmetry::of(&code) } else { Symmetry::default() },
             code,
@@ -358,6 +367,7 @@ impl ProgramMachine {
         match self.memory {
             Memory::Sc if self.held_up(work, t) => return Taken::No,
             Memory::Sc => work.vals[self.code.memory + cell] = value,
+            Memory::Tso(_) if self.is_silent(work, t, cell, value) => {}
             Memory::Tso(bound) => {
                 let buffer = &mut work.buffers[t];
                 if bound.is_some_and(|most| buffer.len() >= most) {
@@ -371,6 +381,13 @@ impl ProgramMachine {
             }
         }
         Taken::Yes
+    }
+
+    /// Would the store change nothing, whenever it reached memory? So it is if nobody else writes the cell, and the thread
+    /// itself wrote the same value last, or found it there.
+    fn is_silent(&self, work: &Work, t: usize, cell: usize, value: Value) -> bool {
+        let alone = self.others_ever.as_ref().is_some_and(|others| !others[t].may_write(cell as u32));
+        alone && self.buffered(work, t, cell).unwrap_or(work.vals[self.code.memory + cell]) == value
     }
 
     /// The newest own store to the cell that has not reached memory.
@@ -736,7 +753,8 @@ impl Machine for ProgramMachine {
     }
 
     fn trace(&self, line: &[Vec<u64>]) -> Vec<Action> {
-        self.walk(line).0
+        let actions = self.walk(line).0;
+        if self.others_ever.is_some() { self.with_silent_flushes(&actions) } else { actions }
     }
 }
 
@@ -869,6 +887,39 @@ impl ProgramMachine {
         actions
     }
 
+    /// The run of a machine that buffers every store: silent ones reach memory as soon as it is their turn.
+    fn with_silent_flushes(&self, actions: &[Action]) -> Vec<Action> {
+        let buffers = vec![Vec::new(); self.threads()];
+        let mut work = Work { vals: self.code.initial.clone(), buffers, moved: Vec::new() };
+        let mut silent: Vec<VecDeque<bool>> = vec![VecDeque::new(); self.threads()];
+        let mut all = Vec::new();
+        for &Action { thread, act } in actions {
+            let t = thread.index();
+            Record::push(&mut all, t, act);
+            match act {
+                Act::Flush => {
+                    self.flush(&mut work, t);
+                    silent[t].pop_front();
+                }
+                Act::Step { edge, choice } => {
+                    let taken = self.node(&work, t).edges.iter().find(|e| e.id == edge);
+                    let taken = taken.expect("a decision begins at its node");
+                    let before = work.buffers[t].len();
+                    self.take(&mut work, t, taken, choice.unwrap_or(0));
+                    let went_right = work.vals[t] == taken.to as Value;
+                    if went_right && matches!(taken.op, Op::Store { .. }) {
+                        silent[t].push_back(work.buffers[t].len() == before);
+                    }
+                }
+            }
+            while silent[t].front() == Some(&true) {
+                silent[t].pop_front();
+                Record::push(&mut all, t, Act::Flush);
+            }
+        }
+        all
+    }
+
     /// Turns the state into the one that is stored for it; `renaming` says who was who.
     fn represent(&self, work: &mut Work, renaming: &mut Renaming) {
         self.bury(work);
@@ -879,6 +930,14 @@ impl ProgramMachine {
 /// A decision of a state's thread as one of the run's.
 pub(crate) fn renamed(action: Action, names: &[usize]) -> Action {
     Action { thread: ThreadId(names[action.thread.index()] as u16), ..action }
+}
+
+/// Per thread, what the others touch from the beginning on.
+fn others_ever(code: &Compiled) -> Vec<Access> {
+    let first = code.threads.iter().zip(&code.initial).map(|(thread, &at)| &thread.nodes[at as usize]);
+    let mut futures: Vec<Access> = first.map(|node| node.future).collect();
+    without_own(&mut futures);
+    futures
 }
 
 /// From what each thread may touch to what all others may.

@@ -48,6 +48,8 @@ pub struct Reductions {
     pub symmetry: bool,
     /// A load that the goal cannot see waits until it matters.
     pub late: bool,
+    /// Under TSO, a store of what its cell holds anyway does not enter the buffer.
+    pub silent: bool,
 }
 
 impl Reductions {
@@ -65,6 +67,7 @@ impl Reductions {
             mute: on,
             symmetry: on,
             late: on,
+            silent: on,
         }
     }
 }
