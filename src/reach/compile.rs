@@ -249,6 +249,11 @@ pub fn lock_slot(threads: usize) -> usize {
     threads
 }
 
+/// Do loads, and the stores among them, wait until they matter?
+pub fn waits(program: &Program, memory: Memory, reductions: Reductions) -> bool {
+    reductions.late && matches!(memory, Memory::Sc | Memory::Tso(None)) && !program.has_locks()
+}
+
 pub fn compile(program: &Program, goal: &Goal, memory: Memory, reductions: Reductions) -> Compiled {
     Compiler::new(program, goal, memory, reductions).run()
 }
@@ -258,6 +263,8 @@ struct Compiler<'a> {
     goal: &'a Goal,
     model: Memory,
     reductions: Reductions,
+    /// Stores wait, and are stops therefore.
+    waits: bool,
     intervals: Intervals,
     futures: Futures,
     live: Live,
@@ -300,6 +307,7 @@ impl<'a> Compiler<'a> {
             goal,
             model,
             reductions,
+            waits: waits(program, model, reductions),
             intervals,
             futures,
             live,
@@ -364,7 +372,7 @@ impl<'a> Compiler<'a> {
             (Instr::Fence, Memory::Sc) => true,
             // A store only fills the own buffer. If the goal looks at its cell, it matters nevertheless: a
             // goal state has empty buffers, and filling one too early would hide it.
-            (Instr::Store { .. }, Memory::Tso(None)) => !self.may_touch_watched(t, edge),
+            (Instr::Store { .. }, Memory::Tso(None)) => !self.waits && !self.may_touch_watched(t, edge),
             (instr, _) => instr.is_local(),
         }
     }

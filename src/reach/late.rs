@@ -1,4 +1,4 @@
-//! Loads as late as they can be: the steps of a machine in which nobody reads before it matters.
+//! Loads, and stores, as late as they can be: the steps of a machine in which nobody reads before it matters.
 //!
 //! A load that the goal cannot see commutes with whatever the other threads do, except with a write that changes what
 //! it leads to. So every run can be put in an order in which such a load comes right before what makes it matter: a
@@ -8,81 +8,61 @@
 //! does nothing or as many loads of its own row as it takes to see the anchor's cell before it changes, and the anchor is
 //! taken. States in the middle of a row are not stored, except where a load has seen what is no longer there.
 //!
-//! Why this is sound: take a shortest run from a stored state to a goal, and its first anchor. All before it are loads,
-//! which commute with each other. Those of the anchor's thread are its row. Of those of another thread, all
-//! after the last whose outcome the anchor changes can come after the anchor; the others are one of the
+//! Under TSO the writes are the flushes. Entering the buffer is nothing to others, so stores belong to rows, and so do
+//! fences that have nothing to wait for. A flush is an anchor of its own: that of the oldest store in the buffer, before
+//! whatever its thread does next; or, if the buffer is empty, that of the row's first store, right after it. So a store
+//! waits in the buffer only if its thread loads something later that another thread then changes, or comes to an anchor
+//! of the first kind: where that never happens, the states are those of SC.
+//!
+//! Why this is sound: take a shortest run from a stored state to a goal, and its first anchor. All before it are steps of
+//! rows: memory stays as it is, so they commute with each other. Those of the anchor's thread are its row, or the part
+//! of it that the flush needs; whatever else the thread did before the flush it can do after it, for it finds in its
+//! buffer, or in memory after the flush, the same value. Of those of another thread, all
+//! after the last load whose outcome the anchor changes can come after the anchor; the others are one of the
 //! choices. What is left of the run is shorter and leads to a goal from the state that is stored. A shortest run has
-//! no load that brings its thread back to a local state it has had in the same memory, so a row ends there. If the run has
-//! no anchor, the goal says of its first state what it says of its last. Steps that hurry (`machine`) are at most taken
-//! out of the rest of the run. A row that is long is cut, and an anchor with many choices is preceded by loads of
-//! their own: those are steps of the run too, and shorten the rest of it.
+//! no step that brings its thread back to a local state and a buffer it has had in the same memory, so a row ends there.
+//! If the run has no anchor, no store enters a buffer in it, for a goal counts with empty buffers only; and
+//! the goal says of its first state what it says of its last. For the same reason a store may be in a row even if the goal
+//! sees it, unless it is silent. Steps that hurry (`machine`) are at most taken
+//! out of the rest of the run. A row that is long is cut, and an anchor with many choices is preceded by steps of
+//! rows alone: those are steps of the run too, and shorten the rest of it.
 //!
 //! There are no sleep sets here: they would save few steps, and looking again at states that wake up costs more.
-//! Not here: store buffers and `lock` … `unlock` blocks; `machine` has the steps of such programs.
+//! Not here: `lock` … `unlock` blocks and bounded buffers; `machine` has the steps of such programs.
 
-use super::locals::{Act as Effect, Kind, LocalId, Locals};
+mod row;
+
+use super::locals::{Act as Effect, LocalId, Locals};
 use super::machine::{ProgramMachine, Record};
+use crate::model::Value;
 use crate::model::access::Access;
 use crate::verdict::Act;
+use row::{End, Row, Standing, What};
 use std::ops::{ControlFlow, Range};
 
-/// More loads than this are not taken at once.
-const LONGEST: usize = 32;
 /// With more choices than this, loads that matter to an anchor are steps of their own.
 const MANY: usize = 16;
-
-/// A packed state, and the local state of each thread in it.
-#[derive(Clone, Default)]
-struct Standing {
-    words: Vec<u64>,
-    at: Vec<LocalId>,
-}
-
-impl Standing {
-    fn become_like(&mut self, other: &Standing) {
-        self.words.clone_from(&other.words);
-        self.at.clone_from(&other.at);
-    }
-}
-
-/// The loads of a thread up to its anchor.
-#[derive(Clone, Default)]
-struct Row {
-    loads: Vec<Load>,
-    /// The cells of all of them.
-    reads: Access,
-    end: End,
-    /// The ways to take the anchor.
-    anchors: Range<usize>,
-}
-
-#[derive(Clone, Copy)]
-struct Load {
-    cell: u32,
-    from: LocalId,
-    to: LocalId,
-}
-
-#[derive(Clone, Copy, Default, PartialEq)]
-enum End {
-    /// The thread stands before its anchor.
-    #[default]
-    Anchor,
-    /// It can do no more, or goes round in a circle.
-    Nothing,
-    /// There are more loads.
-    Cut,
-}
 
 /// A way to take the anchor of a thread.
 #[derive(Clone, Copy)]
 struct Anchor {
     thread: usize,
-    /// Which of the local state's moves.
-    number: usize,
+    /// Steps of its row that come before.
+    steps: usize,
+    how: How,
     to: LocalId,
     /// The cell that it changes, and to what.
     write: Option<(u32, u64)>,
+    /// What enters the buffer.
+    buffered: Option<(u32, Value)>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    /// The thread takes this one of the local state's moves.
+    Move(usize),
+    /// The oldest store of its buffer reaches memory.
+    Flush,
 }
 
 /// A thread that may load before an anchor, and how far: some of `how_far`.
@@ -93,21 +73,32 @@ struct Choice {
     count: usize,
 }
 
+/// What may be taken at once.
+enum Hurry {
+    Step,
+    Flush,
+}
+
 /// One worker's space.
 #[derive(Default)]
 pub(crate) struct Late {
     locals: Locals,
     base: Standing,
     next: Standing,
+    /// The latter as words, with the buffers.
+    packed: Vec<u64>,
+    too_large: bool,
     /// Threads that have moved from the one to the other.
     moved: Vec<usize>,
     rows: Vec<Row>,
     anchors: Vec<Anchor>,
+    /// Per thread, some of them.
+    of_thread: Vec<Range<usize>>,
     /// Per thread, what the others may still touch in `base`.
     others: Vec<Access>,
     others_next: Vec<Access>,
     choices: Vec<Choice>,
-    /// Numbers of loads.
+    /// Numbers of steps.
     how_far: Vec<usize>,
     /// Per choice, none or one of its numbers.
     chosen: Vec<usize>,
@@ -118,75 +109,77 @@ impl Late {
     pub fn begin(&mut self, machine: &ProgramMachine, state: &[u64]) {
         let threads = machine.threads();
         self.locals.tidy(machine);
-        self.base.words.clear();
-        self.base.words.extend_from_slice(state);
-        self.base.at.clear();
-        for t in 0..threads {
-            self.base.at.push(self.locals.find(machine, t, state));
-        }
-        others_futures(&self.locals, &self.base.at, &mut self.others);
+        self.base.unpack(machine, &mut self.locals, state);
+        others_futures(&self.locals, &self.base, &mut self.others);
         self.rows.resize(threads, Row::default());
         self.anchors.clear();
+        self.of_thread.clear();
         for t in 0..threads {
-            self.fill_row(machine, t);
-            self.find_anchors(machine, t);
+            self.rows[t].fill(machine, &mut self.locals, &self.base, t);
+            let first = self.anchors.len();
+            self.find_flush(machine, t);
+            self.find_moves(machine, t);
+            self.of_thread.push(first..self.anchors.len());
         }
     }
 
     /// The state that was found last.
     pub fn found(&self) -> &[u64] {
-        &self.next.words
+        if self.next.buffers.is_empty() { &self.next.words } else { &self.packed }
     }
 
-    fn fill_row(&mut self, machine: &ProgramMachine, t: usize) {
-        let Late { locals, base, rows, .. } = self;
-        let row = &mut rows[t];
-        row.loads.clear();
-        row.reads = Access::NONE;
-        let mut from = base.at[t];
-        row.end = loop {
-            let local = locals.with_moves(machine, t, from);
-            if local.kind != Kind::Load {
-                break if local.moves().is_empty() { End::Nothing } else { End::Anchor };
-            }
-            if row.loads.len() == LONGEST {
-                break End::Cut;
-            }
-            let cell = local.cell();
-            let to = locals.load(machine, t, from, machine.parts().cell(cell).get(&base.words));
-            if locals.get(to).arrived {
-                break End::Anchor;
-            }
-            if to == base.at[t] || row.loads.iter().any(|l| l.to == to) {
-                break End::Nothing;
-            }
-            row.reads = row.reads.union(Access::read(cell));
-            row.loads.push(Load { cell, from, to });
-            from = to;
-        };
+    /// Does the state that was found last not fit?
+    pub fn is_too_large(&self) -> bool {
+        self.too_large
     }
 
-    /// Where the thread stands after so many loads.
-    fn after(&self, t: usize, loads: usize) -> LocalId {
-        if loads == 0 { self.base.at[t] } else { self.rows[t].loads[loads - 1].to }
+    /// In the state that was found last.
+    pub fn longest_buffer(&self) -> usize {
+        self.next.buffers.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    fn find_anchors(&mut self, machine: &ProgramMachine, t: usize) {
-        let first = self.anchors.len();
-        if self.rows[t].end == End::Anchor {
-            let from = self.after(t, self.rows[t].loads.len());
-            for number in self.locals.get(from).moves() {
-                let (to, write) = self.locals.effect(machine, t, from, number, &self.base.words);
-                self.anchors.push(Anchor { thread: t, number, to, write });
-            }
+    /// The oldest store of the thread's buffer may reach memory; if the buffer is empty, the next store that enters it.
+    fn find_flush(&mut self, machine: &ProgramMachine, t: usize) {
+        let (base, row) = (&self.base, &self.rows[t]);
+        let oldest = base.buffer(t).first().map(|&store| (0, store));
+        let Some((steps, (cell, value))) = oldest.or_else(|| row.first_store()) else { return };
+        let raw = machine.parts().cell(cell).raw(value);
+        let write = (raw != base.memory(machine, cell)).then_some((cell, raw));
+        let to = row.after(base, t, steps);
+        self.anchors.push(Anchor { thread: t, steps, how: How::Flush, to, write, buffered: None });
+    }
+
+    /// What the thread may do where its row ends.
+    fn find_moves(&mut self, machine: &ProgramMachine, t: usize) {
+        let Late { locals, base, rows, anchors, .. } = self;
+        let row = &rows[t];
+        if row.end != End::Anchor {
+            return;
         }
-        self.rows[t].anchors = first..self.anchors.len();
+        let steps = row.steps.len();
+        let from = row.after(base, t, steps);
+        for number in locals.get(from).moves() {
+            let act = locals.a_move(number).act;
+            if row.has_pending(base, t) && matches!(act, Effect::Rmw { .. } | Effect::Fence { .. }) {
+                continue;
+            }
+            let now = |cell: u32| row.view(machine, base, t, cell);
+            let (to, set) = locals.effect(machine, t, from, number, now);
+            let buffers = machine.has_buffers() && matches!(act, Effect::Store { .. });
+            let value = |(cell, raw): (u32, u64)| (cell, machine.parts().cell(cell).value(raw));
+            let (write, buffered) = match set {
+                Some((cell, raw)) if buffers && row.is_silent(machine, base, t, cell, raw) => (None, None),
+                set if buffers => (None, set.map(value)),
+                set => (set.filter(|&(cell, raw)| raw != now(cell)), None),
+            };
+            anchors.push(Anchor { thread: t, steps, how: How::Move(number), to, write, buffered });
+        }
     }
 
-    /// Would writing the cell change the outcome of that load?
-    fn changes(&mut self, machine: &ProgramMachine, t: usize, load: usize, cell: u32, raw: u64) -> bool {
-        let Load { cell: own, from, to } = self.rows[t].loads[load];
-        own == cell && self.locals.load(machine, t, from, raw) != to
+    /// Would writing the cell change the outcome of that step?
+    fn changes(&mut self, machine: &ProgramMachine, t: usize, step: usize, cell: u32, raw: u64) -> bool {
+        let row::Step { from, to, what } = self.rows[t].steps[step];
+        what == What::Load(cell) && self.locals.load(machine, t, from, raw) != to
     }
 
     /// Who may load before the anchor, so that it matters.
@@ -199,11 +192,11 @@ impl Late {
                 continue;
             }
             let first = self.how_far.len();
-            for load in 0..self.rows[thread].loads.len() {
-                if self.changes(machine, thread, load, cell, raw)
-                    && !self.locals.get(self.rows[thread].loads[load].to).stuck
+            for step in 0..self.rows[thread].steps.len() {
+                if self.changes(machine, thread, step, cell, raw)
+                    && !self.locals.get(self.rows[thread].steps[step].to).stuck
                 {
-                    self.how_far.push(load + 1);
+                    self.how_far.push(step + 1);
                 }
             }
             let count = self.how_far.len() - first;
@@ -221,10 +214,10 @@ impl Late {
         mut done: impl FnMut(&Late, &R) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         if self.rows[t].end == End::Cut {
-            let record = self.load_alone::<R>(machine, t, self.rows[t].loads.len());
+            let record = self.advance_alone::<R>(machine, t, self.rows[t].steps.len());
             done(self, &record)?;
         }
-        for i in self.rows[t].anchors.clone() {
+        for i in self.of_thread[t].clone() {
             let anchor = self.anchors[i];
             if self.is_idle(machine, anchor) {
                 continue;
@@ -233,7 +226,7 @@ impl Late {
             let many = self.choices.iter().map(|c| c.count + 1).try_fold(1, usize::checked_mul);
             if many.is_none_or(|many| many > MANY) {
                 for choice in std::mem::take(&mut self.choices) {
-                    let record = self.load_alone::<R>(machine, choice.thread, self.how_far[choice.first]);
+                    let record = self.advance_alone::<R>(machine, choice.thread, self.how_far[choice.first]);
                     done(self, &record)?;
                 }
             }
@@ -273,35 +266,39 @@ impl Late {
     /// Does the anchor only lead to where its thread never moves again? Then whatever the others do next they can do
     /// without it.
     fn is_idle(&self, machine: &ProgramMachine, anchor: Anchor) -> bool {
-        let from = self.after(anchor.thread, self.rows[anchor.thread].loads.len());
-        let silent =
-            matches!(self.locals.a_move(anchor.number).act, Effect::Local { .. } | Effect::Load { .. });
-        machine.prunes() && silent && self.locals.get(anchor.to).stuck && !self.locals.get(from).visible
+        let How::Move(number) = anchor.how else { return false };
+        let row = &self.rows[anchor.thread];
+        let from = row.after(&self.base, anchor.thread, anchor.steps);
+        let silent = matches!(self.locals.a_move(number).act, Effect::Local { .. } | Effect::Load { .. });
+        machine.prunes()
+            && silent
+            && !row.has_stores()
+            && self.locals.get(anchor.to).stuck
+            && !self.locals.get(from).visible
     }
 
-    /// Some loads of a thread, and nothing else.
-    fn load_alone<R: Record>(&mut self, machine: &ProgramMachine, t: usize, loads: usize) -> R {
+    /// Some steps of a thread's row, and nothing else.
+    fn advance_alone<R: Record>(&mut self, machine: &ProgramMachine, t: usize, steps: usize) -> R {
         let mut record = R::default();
         self.next.become_like(&self.base);
         self.moved.clear();
-        self.load(machine, t, loads, &mut record);
-        self.normalise(machine, &mut record);
+        self.advance(machine, t, steps, &mut record);
+        self.settle(machine, &mut record);
         record
     }
 
-    fn load(&mut self, machine: &ProgramMachine, t: usize, loads: usize, record: &mut impl Record) {
-        self.tell_loads(t, loads, record);
-        let to = self.after(t, loads);
-        self.go(machine, t, to);
-    }
-
+    /// The thread takes so many steps of its row.
     #[inline]
-    fn tell_loads<R: Record>(&self, t: usize, loads: usize, record: &mut R) {
+    fn advance<R: Record>(&mut self, machine: &ProgramMachine, t: usize, steps: usize, record: &mut R) {
         if R::WANTED {
-            for load in &self.rows[t].loads[..loads] {
-                let number = self.locals.get(load.from).moves().start;
-                record.push(t, Act::Step { edge: self.locals.a_move(number).edge, choice: None });
+            for step in &self.rows[t].steps[..steps] {
+                record.push(t, self.locals.told(self.locals.get(step.from).moves().start));
             }
+        }
+        let to = self.rows[t].after(&self.base, t, steps);
+        self.go(machine, t, to);
+        if machine.has_buffers() {
+            self.next.buffers[t].extend(self.rows[t].stores(steps));
         }
     }
 
@@ -310,21 +307,29 @@ impl Late {
         let mut record = R::default();
         self.next.become_like(&self.base);
         self.moved.clear();
-        self.tell_loads(anchor.thread, self.rows[anchor.thread].loads.len(), &mut record);
-        self.go(machine, anchor.thread, anchor.to);
+        self.advance(machine, anchor.thread, anchor.steps, &mut record);
         for i in 0..self.chosen.len() {
-            if let Some((u, loads)) = self.loads_chosen(i) {
-                self.load(machine, u, loads, &mut record);
+            if let Some((u, steps)) = self.loads_chosen(i) {
+                self.advance(machine, u, steps, &mut record);
             }
         }
-        if R::WANTED {
-            let taken = self.locals.a_move(anchor.number);
-            record.push(anchor.thread, Act::Step { edge: taken.edge, choice: taken.choice });
+        match anchor.how {
+            How::Flush => {
+                record.push(anchor.thread, Act::Flush);
+                self.next.flush(machine, anchor.thread);
+            }
+            How::Move(number) => {
+                record.push(anchor.thread, self.locals.told(number));
+                self.go(machine, anchor.thread, anchor.to);
+                if let Some((cell, raw)) = anchor.write {
+                    self.next.set(machine, cell, raw);
+                }
+                if let Some(store) = anchor.buffered {
+                    self.next.buffers[anchor.thread].push(store);
+                }
+            }
         }
-        if let Some((cell, raw)) = anchor.write {
-            machine.parts().cell(cell).set(&mut self.next.words, raw);
-        }
-        self.normalise(machine, &mut record);
+        self.settle(machine, &mut record);
         record
     }
 
@@ -335,46 +340,76 @@ impl Late {
         self.locals.put(machine, t, to, &mut self.next.words);
     }
 
-    /// Takes every step that may hurry.
+    /// Takes every step that may hurry, and writes down what is found.
     #[inline]
-    fn normalise(&mut self, machine: &ProgramMachine, record: &mut impl Record) {
-        if !machine.hurries() || self.is_plainly_normal(machine) {
-            return;
+    fn settle(&mut self, machine: &ProgramMachine, record: &mut impl Record) {
+        if machine.hurries() && !self.is_plainly_normal(machine) {
+            self.normalise(machine, record);
         }
-        while let Some(t) = self.find_hurry(machine) {
-            let from = self.next.at[t];
-            let number = self.locals.get(from).moves().start;
-            let (to, write) = self.locals.effect(machine, t, from, number, &self.next.words);
-            let taken = self.locals.a_move(number);
-            record.push(t, Act::Step { edge: taken.edge, choice: taken.choice });
-            self.go(machine, t, to);
-            if let Some((cell, raw)) = write {
-                machine.parts().cell(cell).set(&mut self.next.words, raw);
+        if machine.has_buffers() {
+            self.too_large = !self.next.pack(machine, &mut self.packed);
+        }
+    }
+
+    fn normalise(&mut self, machine: &ProgramMachine, record: &mut impl Record) {
+        while let Some((t, hurry)) = self.find_hurry(machine) {
+            match hurry {
+                Hurry::Step => self.hurry(machine, t, record),
+                Hurry::Flush => {
+                    record.push(t, Act::Flush);
+                    self.next.flush(machine, t);
+                }
             }
         }
+    }
+
+    /// The thread takes its next step. Nothing waits in its buffer, nor does a store of this step.
+    fn hurry(&mut self, machine: &ProgramMachine, t: usize, record: &mut impl Record) {
+        let Late { locals, next, .. } = self;
+        let from = next.at[t];
+        let number = locals.get(from).moves().start;
+        let (to, set) = locals.effect(machine, t, from, number, |cell| next.memory(machine, cell));
+        record.push(t, locals.told(number));
+        if let Some((cell, raw)) = set {
+            let silent = machine.writes_alone(t, cell) && next.memory(machine, cell) == raw;
+            if machine.has_buffers() && !silent && matches!(locals.a_move(number).act, Effect::Store { .. }) {
+                record.push(t, Act::Flush);
+            }
+            next.set(machine, cell, raw);
+        }
+        self.go(machine, t, to);
     }
 
     /// A look that settles most cases: nothing has changed for those who have not moved if the futures of the others
     /// have not.
     fn is_plainly_normal(&mut self, machine: &ProgramMachine) -> bool {
         let Late { locals, base, next, moved, others, .. } = self;
-        moved.iter().all(|&t| {
-            let future = locals.get(base.at[t]).future;
-            let local = *locals.get(next.at[t]);
-            local.future == future
-                && (!local.may_hurry || others[t].conflicts(locals.with_moves(machine, t, next.at[t]).next))
-        })
+        base.is_drained()
+            && next.is_drained()
+            && moved.iter().all(|&t| {
+                let future = locals.get(base.at[t]).future;
+                let local = *locals.get(next.at[t]);
+                local.future == future
+                    && (!local.may_hurry
+                        || others[t].conflicts(locals.with_moves(machine, t, next.at[t]).next))
+            })
     }
 
-    fn find_hurry(&mut self, machine: &ProgramMachine) -> Option<usize> {
+    /// A thread whose oldest store, or whose next step if it has none, may be taken at once.
+    fn find_hurry(&mut self, machine: &ProgramMachine) -> Option<(usize, Hurry)> {
         let Late { locals, next, others_next, .. } = self;
-        others_futures(locals, &next.at, others_next);
-        (0..next.at.len()).find(|&t| {
+        others_futures(locals, next, others_next);
+        (0..next.at.len()).find_map(|t| {
+            if let Some(&(cell, _)) = next.buffer(t).first() {
+                let free = !machine.is_watched(cell) && !others_next[t].conflicts(Access::write(cell));
+                return free.then_some((t, Hurry::Flush));
+            }
             if !locals.get(next.at[t]).may_hurry {
-                return false;
+                return None;
             }
             let local = locals.with_moves(machine, t, next.at[t]);
-            !local.moves().is_empty() && !others_next[t].conflicts(local.next)
+            let free = !local.moves().is_empty() && !others_next[t].conflicts(local.next);
+            free.then_some((t, Hurry::Step))
         })
     }
 
@@ -385,8 +420,12 @@ impl Late {
 }
 
 /// Per thread, everything that the others may still touch.
-fn others_futures(locals: &Locals, at: &[LocalId], out: &mut Vec<Access>) {
+fn others_futures(locals: &Locals, standing: &Standing, out: &mut Vec<Access>) {
+    let future = |(t, &id): (usize, &LocalId)| {
+        let waiting = standing.buffer(t).iter().map(|store| Access::write(store.0));
+        waiting.fold(locals.get(id).future, Access::union)
+    };
     out.clear();
-    out.extend(at.iter().map(|&id| locals.get(id).future));
+    out.extend(standing.at.iter().enumerate().map(future));
     super::machine::without_own(out);
 }

@@ -13,6 +13,7 @@ use super::pack::{Field, Part};
 use crate::model::access::Access;
 use crate::model::interval::Interval;
 use crate::model::{EdgeId, Value};
+use crate::verdict::Act as Decision;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::collections::HashMap;
@@ -46,7 +47,8 @@ pub(crate) struct Local {
     start: u32,
     pub kind: Kind,
     pub visible: bool,
-    seen: bool,
+    /// The goal can see the next step otherwise than by an arrival.
+    pub seen: bool,
     pub lost: bool,
     pub may_hurry: bool,
     /// The thread's end, where it stands after an error of its own, or a location that the goal names.
@@ -83,6 +85,10 @@ pub(crate) enum Kind {
     Unknown,
     /// One load, which the goal cannot see unless the thread arrives somewhere by it.
     Load,
+    /// One store.
+    Store,
+    /// One fence, which the goal cannot see in the same way.
+    Fence,
     /// Nothing, or anything else.
     Other,
 }
@@ -100,6 +106,9 @@ pub(crate) struct Move {
 #[derive(Clone, Copy)]
 pub(crate) enum Act {
     Local {
+        to: LocalId,
+    },
+    Fence {
         to: LocalId,
     },
     Store {
@@ -248,6 +257,11 @@ impl Locals {
         self.moves[i]
     }
 
+    /// The decision that the move is.
+    pub fn told(&self, i: usize) -> Decision {
+        Decision::Step { edge: self.moves[i].edge, choice: self.moves[i].choice }
+    }
+
     #[cold]
     fn find_moves(&mut self, machine: &ProgramMachine, t: usize, id: LocalId) {
         self.unpack(machine, t, id);
@@ -265,18 +279,24 @@ impl Locals {
             }
         }
         let touched = |m: &Move| match m.act {
-            Act::Local { .. } => Access::NONE,
+            Act::Local { .. } | Act::Fence { .. } => Access::NONE,
             Act::Load { cell, .. } => Access::read(cell),
             Act::Store { cell, .. } => Access::write(cell),
             Act::Rmw { cell, .. } => Access::read_write(cell),
         };
         let local = &mut self.locals[id as usize];
         local.kind = Kind::Other;
-        if let [Move { act: Act::Load { cell, table }, .. }] = found[..]
+        if let [Move { act, .. }] = found[..]
             && node.edges.len() == 1
-            && !local.seen
         {
-            (local.kind, local.cell, local.table) = (Kind::Load, cell, table);
+            match act {
+                Act::Load { cell, table } if !local.seen => {
+                    (local.kind, local.cell, local.table) = (Kind::Load, cell, table);
+                }
+                Act::Store { .. } => local.kind = Kind::Store,
+                Act::Fence { .. } if !local.seen => local.kind = Kind::Fence,
+                Act::Local { .. } | Act::Load { .. } | Act::Fence { .. } | Act::Rmw { .. } => {}
+            }
         }
         local.next = found.iter().map(touched).fold(Access::NONE, Access::union);
         local.first = self.moves.len() as u32;
@@ -295,14 +315,21 @@ impl Locals {
         let cell = edge.op.address().and_then(|addr| machine.cell(&self.from, addr));
         // What a cell holds that nobody really reads is not stored.
         let cell = cell.filter(|c| machine.code.bounds[machine.code.memory + c].is_some()).map(|c| c as u32);
+        let stored = match &edge.op {
+            Op::Store { value, .. } => value.eval(&self.from.vals),
+            _ => None,
+        };
+        if let (Some(cell), Some(value)) = (cell, stored) {
+            // The store has happened even if a local step after it goes wrong.
+            self.work.copy(&self.from, t);
+            self.work.vals[t] = edge.to as Value;
+            let raw = machine.parts().cell(cell).raw(value);
+            return Some(Act::Store { cell, raw, to: self.arrive(machine, t) });
+        }
         match (&edge.op, cell) {
             (Op::Load { .. }, Some(cell)) => Some(Act::Load { cell, table: self.table(machine, cell) }),
             (Op::Rmw { .. }, Some(cell)) => Some(Act::Rmw { cell, table: self.table(machine, cell) }),
-            // The store has happened even if a local step after it goes wrong.
-            (Op::Store { value, .. }, Some(cell)) if value.eval(&self.from.vals).is_some() => {
-                let to = self.take(machine, t, edge, choice)?;
-                Some(Act::Store { cell, raw: self.stored(machine, cell), to })
-            }
+            (Op::Fence, _) => Some(Act::Fence { to: self.take(machine, t, edge, choice)? }),
             _ => Some(Act::Local { to: self.take(machine, t, edge, choice)? }),
         }
     }
@@ -351,7 +378,7 @@ impl Locals {
         outcome
     }
 
-    /// Where a move leads in a state, and the cell that it changes, with what it holds then.
+    /// Where a move leads if the thread finds these values in cells, and the cell that it sets, with what it holds then.
     #[inline(always)]
     pub fn effect(
         &mut self,
@@ -359,16 +386,15 @@ impl Locals {
         t: usize,
         at: LocalId,
         i: usize,
-        words: &[u64],
+        now: impl Fn(u32) -> u64,
     ) -> (LocalId, Option<(u32, u64)>) {
-        let now = |cell: u32| machine.parts().cell(cell).get(words);
         match self.moves[i].act {
-            Act::Local { to } => (to, None),
+            Act::Local { to } | Act::Fence { to } => (to, None),
             Act::Load { cell, .. } => (self.outcome(machine, t, at, i, now(cell)).to, None),
-            Act::Store { cell, raw, to } => (to, (raw != now(cell)).then_some((cell, raw))),
+            Act::Store { cell, raw, to } => (to, Some((cell, raw))),
             Act::Rmw { cell, .. } => {
                 let Outcome { to, raw } = self.outcome(machine, t, at, i, now(cell));
-                (to, (raw != now(cell)).then_some((cell, raw)))
+                (to, Some((cell, raw)))
             }
         }
     }
@@ -402,13 +428,18 @@ impl Locals {
         if machine.take(&mut self.work, t, edge, choice.unwrap_or(0)) == Taken::No {
             return None;
         }
+        Some(self.arrive(machine, t))
+    }
+
+    /// Takes the local steps after a step: the local state they lead to.
+    fn arrive(&mut self, machine: &ProgramMachine, t: usize) -> LocalId {
         machine.run(&mut self.work, t, &mut ());
         machine.bury(&mut self.work);
         let mut words = std::mem::take(&mut self.words);
         machine.parts().thread(t).pack(&self.work.vals, &mut words);
         let to = self.find(machine, t, &words);
         self.words = words;
-        Some(to)
+        to
     }
 
     /// What the cell holds after a step.

@@ -22,7 +22,7 @@
 //! nobody else may ever touch the cell. A store is *silent*, and does not enter the buffer, if nobody else ever writes
 //! the cell and its thread wrote the same value last: whenever it reached memory, it would find that value there. Loops
 //! that repeat a store then have finitely many states.
-//! Under SC, without blocks, the steps are those of `late`, in which loads wait until they matter.
+//! Without blocks and bounds, the steps are those of `late`, in which loads and stores wait until they matter.
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
 //! instructions (`sem`), against which all of this is tested.
 
@@ -30,7 +30,7 @@ mod goal;
 
 pub(crate) use goal::Ending;
 
-use super::compile::{Code, Compiled, Modify, Op, compile, lock_slot};
+use super::compile::{Code, Compiled, Modify, Op, compile, lock_slot, waits};
 use super::late::Late;
 use super::locals::Parts;
 use super::pack::Stream;
@@ -145,7 +145,7 @@ pub(crate) enum Taken {
 impl ProgramMachine {
     pub fn new(program: &Program, goal: &Goal, memory: Memory, reductions: Reductions) -> ProgramMachine {
         let code = compile(program, goal, memory, reductions);
-        let late = reductions.late && memory == Memory::Sc && !program.has_locks();
+        let late = waits(program, memory, reductions);
         // In a block, a thread may read its own buffer while memory is held by another: then it matters what is in there.
         // And with a bound it matters how much.
         let silent = reductions.silent && memory == Memory::Tso(None) && !program.has_locks();
@@ -219,6 +219,11 @@ impl ProgramMachine {
         self.late.as_ref().expect("only machines whose loads are late ask")
     }
 
+    /// Does the goal look at the cell in states that are not final?
+    pub(super) fn is_watched(&self, cell: u32) -> bool {
+        self.code.watched_cells.contains(&cell)
+    }
+
     pub(super) fn hurries(&self) -> bool {
         self.reductions.por
     }
@@ -227,7 +232,7 @@ impl ProgramMachine {
         self.reductions.prune
     }
 
-    fn has_buffers(&self) -> bool {
+    pub(super) fn has_buffers(&self) -> bool {
         self.memory != Memory::Sc
     }
 
@@ -252,7 +257,7 @@ impl ProgramMachine {
         }
     }
 
-    fn unpack_buffers(&self, words: &[u64], buffers: &mut Vec<Vec<(u32, Value)>>) {
+    pub(super) fn unpack_buffers(&self, words: &[u64], buffers: &mut Vec<Vec<(u32, Value)>>) {
         let (mut stream, mut at) = (Stream::new(), 0);
         buffers.resize(self.threads(), Vec::new());
         let lengths: Vec<Value> =
@@ -273,11 +278,16 @@ impl ProgramMachine {
         if !self.has_buffers() {
             return;
         }
+        self.pack_buffers(&work.buffers, out);
+    }
+
+    /// Appends what waits in the buffers.
+    pub(super) fn pack_buffers(&self, buffers: &[Vec<(u32, Value)>], out: &mut Vec<u64>) {
         let mut stream = Stream::new();
-        for buffer in &work.buffers {
+        for buffer in buffers {
             stream.write(out, BUFFER_LENGTH, buffer.len() as Value);
         }
-        for &(addr, value) in work.buffers.iter().flatten() {
+        for &(addr, value) in buffers.iter().flatten() {
             stream.write(out, self.addresses(), addr as Value);
             stream.write(out, self.code.contents, value);
         }
@@ -386,8 +396,14 @@ impl ProgramMachine {
     /// Would the store change nothing, whenever it reached memory? So it is if nobody else writes the cell, and the thread
     /// itself wrote the same value last, or found it there.
     fn is_silent(&self, work: &Work, t: usize, cell: usize, value: Value) -> bool {
-        let alone = self.others_ever.as_ref().is_some_and(|others| !others[t].may_write(cell as u32));
-        alone && self.buffered(work, t, cell).unwrap_or(work.vals[self.code.memory + cell]) == value
+        let now = || self.buffered(work, t, cell).unwrap_or(work.vals[self.code.memory + cell]);
+        self.writes_alone(t, cell as u32) && now() == value
+    }
+
+    /// Does nobody else ever write the cell? If it matters for stores that change nothing.
+    #[inline]
+    pub(super) fn writes_alone(&self, t: usize, cell: u32) -> bool {
+        self.others_ever.as_ref().is_some_and(|others| !others[t].may_write(cell))
     }
 
     /// The newest own store to the cell that has not reached memory.
@@ -466,7 +482,7 @@ impl ProgramMachine {
     fn hurry(&self, work: &Work, t: usize, others: Access) -> Option<Hurry> {
         let alone = self.owns_lock(work, t);
         if let Some(&(cell, _)) = work.buffers.get(t).and_then(|b| b.first())
-            && !self.code.watched_cells.contains(&cell)
+            && !self.is_watched(cell)
             && (alone || !others.conflicts(Access::write(cell)))
             && !self.held_up(work, t)
         {
@@ -650,7 +666,7 @@ enum Hurry {
 }
 
 /// The length of a buffer in a packed state; longer ones are refused before.
-const BUFFER_LENGTH: Interval = Interval { lo: 0, hi: 0xffff };
+pub(super) const BUFFER_LENGTH: Interval = Interval { lo: 0, hi: 0xffff };
 
 impl Work {
     /// Becomes `other` as thread `t` begins to move.
@@ -783,6 +799,12 @@ impl ProgramMachine {
         renaming: &mut Renaming,
         sink: &mut impl Sink,
     ) {
+        if self.has_buffers() {
+            self.longest_buffer.fetch_max(late.longest_buffer(), Ordering::Relaxed);
+        }
+        if late.is_too_large() {
+            return self.too_large.store(true, Ordering::Relaxed);
+        }
         let lost = self.reductions.prune && late.has_lost();
         if self.symmetry.is_none() && !lost {
             return sink.state(late.found(), 0);
@@ -864,6 +886,9 @@ impl ProgramMachine {
         late.begin(self, from);
         let _ = threads.try_for_each(|t| {
             late.successors(self, t, |late, record| {
+                if late.is_too_large() {
+                    return ControlFlow::Continue(());
+                }
                 self.unpack(late.found(), work);
                 is_it(work, record)
             })
@@ -876,8 +901,12 @@ impl ProgramMachine {
     fn in_full(&self, from: &Work, moves: &[Action]) -> Vec<Action> {
         let (mut work, mut actions) = (from.clone(), Vec::new());
         for &Action { thread, act } in moves {
-            let Act::Step { edge, choice } = act else { continue };
             let t = thread.index();
+            let Act::Step { edge, choice } = act else {
+                self.flush(&mut work, t);
+                Record::push(&mut actions, t, act);
+                continue;
+            };
             let node = self.node(&work, t);
             let taken = node.edges.iter().find(|e| e.id == edge).expect("a move begins at its node");
             self.take(&mut work, t, taken, choice.unwrap_or(0));

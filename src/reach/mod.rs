@@ -46,7 +46,7 @@ pub struct Reductions {
     pub mute: bool,
     /// Of states that differ by the names of interchangeable threads alone one is stored.
     pub symmetry: bool,
-    /// A load that the goal cannot see waits until it matters.
+    /// A load that the goal cannot see waits until it matters, and so does a store under TSO.
     pub late: bool,
     /// Under TSO, a store of what its cell holds anyway does not enter the buffer.
     pub silent: bool,
