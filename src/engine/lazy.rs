@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// States of the search for a short run.
-const BRIEF: u64 = 20_000;
+pub const BRIEF: u64 = 20_000;
 /// States that the oracle may store to find more than one witness.
 const PATIENCE: u64 = 2_000;
 
@@ -40,8 +40,27 @@ pub struct Lazy<'a> {
     delays: usize,
     /// The paths that are built in and still there beside their emulation.
     known: KnownPaths,
-    /// Most states of the first SC check.
-    most: Option<u64>,
+    patience: Patience,
+}
+
+/// How many states each search may store before the engine pauses, if that is not to last for ever.
+#[derive(Clone, Copy, Default)]
+pub struct Patience {
+    /// The SC check of the user's program.
+    pub first: Option<u64>,
+    /// The hunt for a run of a program with delays.
+    pub hunt: Option<u64>,
+    /// The oracle.
+    pub oracle: Option<u64>,
+}
+
+/// What a round came to.
+pub enum Progress {
+    Answered(Answer),
+    /// There are more delays now.
+    Grown,
+    /// Patience has come to an end; the next round does the same again.
+    Paused,
 }
 
 pub fn check(
@@ -53,7 +72,7 @@ pub fn check(
     let mut lazy = Lazy::new(program, goal, options, limits);
     let answer = match sees_all(program, goal) {
         true => loop {
-            if let Some(answer) = lazy.round()? {
+            if let Progress::Answered(answer) = lazy.round()? {
                 break answer;
             }
         },
@@ -103,13 +122,13 @@ impl<'a> Lazy<'a> {
             stats: Stats { workers: options.workers, ..Stats::default() },
             delays: 0,
             known: KnownPaths::default(),
-            most: None,
+            patience: Patience::default(),
         }
     }
 
-    /// Lets the first SC check end after so many states, if any; the next round then tries again.
-    pub fn limit_first(&mut self, most: Option<u64>) {
-        self.most = most;
+    /// From now on.
+    pub fn be_patient(&mut self, patience: Patience) {
+        self.patience = patience;
     }
 
     /// Has the SC check of the first round ended without a violation, so that delays were built in?
@@ -126,8 +145,15 @@ impl<'a> Lazy<'a> {
         Outcome { answer, model: Model::Tso, engine: "lazy", stats: self.stats, warnings: vec![] }
     }
 
+    pub fn rounds(&self) -> u64 {
+        self.stats.iterations
+    }
+
     /// Another engine has the answer; what the rounds cost is told along with it.
     pub fn hand_over(self, mut outcome: Outcome) -> Outcome {
+        if let Answer::Violated(trace) = &mut outcome.answer {
+            trace.safe_under_sc = self.has_delays();
+        }
         outcome.stats.states += self.stats.states;
         outcome.stats.transitions += self.stats.transitions;
         outcome.stats.iterations = self.stats.iterations;
@@ -135,14 +161,27 @@ impl<'a> Lazy<'a> {
         outcome
     }
 
-    /// One more round; the answer, if it brought one.
-    pub fn round(&mut self) -> Result<Option<Answer>, Internal> {
+    /// One more round.
+    pub fn round(&mut self) -> Result<Progress, Internal> {
         let mut round = self.new_round();
         self.limits.round.store(self.stats.iterations + 1, Ordering::Relaxed);
-        let answer = self.take_round(&mut round);
+        let answer = self.take_round(&mut round)?;
         self.stats.iterations += 1;
         self.stats.rounds.push(round);
-        answer
+        Ok(match answer {
+            Some(Answer::Unknown(limit)) if self.is_own(&limit) => Progress::Paused,
+            Some(answer) => Progress::Answered(answer),
+            None => Progress::Grown,
+        })
+    }
+
+    /// Is it a limit that the user did not set?
+    fn is_own(&self, limit: &Limit) -> bool {
+        let Patience { first, hunt, oracle } = self.patience;
+        let brief = hunt.map(|_| BRIEF);
+        let own =
+            |n: &u64| [first, hunt, oracle, brief].contains(&Some(*n)) && self.limits.states != Some(*n);
+        matches!(limit, Limit::States(n) if own(n))
     }
 
     /// An SC check, a question to the oracle, and the delays it asks for; the answer, if there is one.
@@ -201,12 +240,14 @@ impl<'a> Lazy<'a> {
         self.stats.interchangeable = machine.interchangeable();
         let full = Search::new(order, workers);
         let mut found = match first {
-            true => explore(&machine, self.limits, Search { most: self.most, ..full }),
+            true => explore(&machine, self.limits, Search { most: self.patience.first, ..full }),
             false => explore(&machine, self.limits, Search { most: Some(BRIEF), ..full }),
         };
         self.count(&found, words, round);
-        if found.goals.is_empty() && found.limit == Some(Limit::States(BRIEF)) {
-            found = explore(&machine.ranking(), self.limits, Search::new(Order::Hunt, workers));
+        let hunt = self.patience.hunt.is_none_or(|most| most > BRIEF);
+        if found.goals.is_empty() && found.limit == Some(Limit::States(BRIEF)) && hunt {
+            let hunt = Search { most: self.patience.hunt, ..Search::new(Order::Hunt, workers) };
+            found = explore(&machine.ranking(), self.limits, hunt);
             self.count(&found, words, round);
         }
         (found, words)
@@ -223,7 +264,8 @@ impl<'a> Lazy<'a> {
     /// Witnesses that TSO adds something to the program with its delays, or the answer if there are none.
     fn ask(&mut self, round: &mut Round) -> Result<Result<Reply, Answer>, Internal> {
         let goals = Goals::Several { patience: PATIENCE };
-        let question = Question { known: self.known.clone(), ..self.options.question(goals) };
+        let (known, most) = (self.known.clone(), self.patience.oracle);
+        let question = Question { known, most, ..self.options.question(goals) };
         let reply = oracle::ask(&self.current.program, &question, self.limits)?;
         round.attacks = reply.attacks.count;
         round.oracle_states = reply.stats.states;

@@ -5,6 +5,7 @@
 //! and, since every SC run is a TSO run too, on the plain TSO machine. A trace that does not replay is a bug
 //! of ours and is reported as one, never as a verdict.
 
+mod auto;
 mod explicit;
 mod lazy;
 mod outcomes;
@@ -14,18 +15,16 @@ mod vacuity;
 pub use crate::extend::Form;
 pub use crate::robust::attack::Pruning;
 
-use crate::model::interval::{Interval, Intervals};
-use crate::model::{Atom, Program, Reg, ThreadId};
+use crate::model::{Atom, Program};
 use crate::reach::{Goals, Order, Reductions};
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question, Refuted};
 use crate::robust::triangular;
 use crate::sem::replay;
 use crate::verdict::{
-    Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, RaceAnswer, RaceFreedom, RobustAnswer,
-    Robustness, Stats, Trace, Witness,
+    Action, Goal, Limit, Limits, Model, Outcome, Outcomes, RaceAnswer, RaceFreedom, RobustAnswer, Robustness,
+    Stats, Trace, Witness,
 };
-use lazy::Lazy;
 use std::time::Instant;
 use thiserror::Error;
 
@@ -76,14 +75,6 @@ pub enum Engine {
     Explicit,
 }
 
-/// States that the lazy engine may store before the explicit one has its turn.
-const PATIENCE: u64 = 5_000;
-
-/// States that the first SC check may store before that where values grow, perhaps for ever.
-const FIRST: u64 = 100_000;
-/// A value that needs more bits than this is taken to grow.
-const MANY_BITS: u32 = 32;
-
 /// A bug of ours. The sentence is for the report that we ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
@@ -105,63 +96,11 @@ pub fn check(
     let mut outcome = match options.engine {
         Engine::Lazy => lazy::check(program, goal, options, limits)?,
         Engine::Explicit => explicit::check(program, goal, options, limits, None)?,
-        Engine::Auto => auto(program, goal, options, limits)?,
+        Engine::Auto => auto::check(program, goal, options, limits)?,
     };
     outcome.warnings = vacuity::warnings(program, goal);
     outcome.stats.time = start.elapsed();
     Ok(outcome)
-}
-
-/// The lazy engine, as far as it can see. When it has spent much without an answer, the explicit one may spend as much:
-/// some programs that are safe and not robust have few states under TSO, and no end of delays.
-fn auto(program: &Program, goal: &Goal, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
-    let explicit = |most: Option<u64>| {
-        let most = most.into_iter().chain(options.effort).min();
-        explicit::check(program, goal, options, limits, most)
-    };
-    if options.model == Model::Sc || options.buffer.is_some() || !lazy::sees_all(program, goal) {
-        return explicit(None);
-    }
-    let mut lazy = Lazy::new(program, goal, options, limits);
-    lazy.limit_first(grows(program).then_some(FIRST));
-    let mut patience = PATIENCE;
-    loop {
-        let most = match lazy.round()? {
-            Some(Answer::Unknown(Limit::States(FIRST))) if limits.states != Some(FIRST) => Some(FIRST),
-            // What was too much for the one may do for the other.
-            Some(Answer::Unknown(Limit::ProgramSize(_) | Limit::StateSize(_) | Limit::States(_))) => None,
-            Some(answer) => return Ok(lazy.outcome(answer)),
-            None if options.effort.is_some_and(|most| lazy.states() >= most) => {
-                let states = lazy.states();
-                return Ok(lazy.outcome(Answer::Unknown(Limit::States(states))));
-            }
-            None if lazy.states() < patience => continue,
-            None => Some(lazy.states()),
-        };
-        let mut outcome = explicit(most)?;
-        match &mut outcome.answer {
-            Answer::Violated(trace) => trace.safe_under_sc = lazy.has_delays(),
-            Answer::Unknown(Limit::States(n)) if Some(*n) == most && limits.states != most => {
-                lazy.limit_first(None);
-                patience = 4 * lazy.states();
-                continue;
-            }
-            _ => {}
-        }
-        return Ok(lazy.hand_over(outcome));
-    }
-}
-
-/// May some value grow without a bound that the text shows?
-fn grows(program: &Program) -> bool {
-    let intervals = Intervals::of(program);
-    let large = |i: Interval| i.width() > MANY_BITS;
-    let in_register = |t: ThreadId| {
-        let thread = program.thread(t);
-        let registers = || (0..thread.registers().len() as u16).map(Reg);
-        thread.locations().any(|l| registers().filter_map(|r| intervals.register(t, l, r)).any(large))
-    };
-    (0..program.cells()).any(|a| large(intervals.cell(a))) || program.thread_ids().any(in_register)
 }
 
 /// If the property holds under SC and the program is robust, does it hold under TSO? Not where it looks into `lock`
@@ -239,6 +178,7 @@ impl Options {
             reductions: self.reductions,
             workers: self.workers,
             goals,
+            most: None,
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct Question {
     pub reductions: Reductions,
     pub workers: usize,
     pub goals: Goals,
+    /// Gives up after so many states, whatever the limits say.
+    pub most: Option<u64>,
 }
 
 /// What the search came to. Without witnesses and without a limit, the program is robust.
@@ -51,7 +53,8 @@ pub fn ask(program: &Program, question: &Question, limits: &Limits) -> Result<Re
     let mut reply = Reply { witnesses: vec![], limit: None, attacks, stats };
     if !reply.attacks.stores.is_empty() {
         let machine = AttackMachine::new(program, &reply.attacks, &question.known, question.reductions);
-        let search = Search { goals: question.goals, ..Search::new(Order::BestFirst, question.workers) };
+        let Question { goals, most, workers, .. } = *question;
+        let search = Search { goals, most, ..Search::new(Order::BestFirst, workers) };
         let found = explore(&machine, limits, search);
         reply.stats.states = found.states;
         reply.stats.transitions = found.transitions;

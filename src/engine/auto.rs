@@ -1,0 +1,91 @@
+//! Which engine, and for how long? The two take turns, each with more to spend than before.
+//!
+//! The lazy one begins: it proves robust programs safe, and finds short runs. Some programs that are safe and not robust
+//! have few states under TSO, and no end of delays: those are for the explicit one. So are runs with many delays, which a
+//! search often finds at once that goes straight ahead.
+
+use super::lazy::{self, BRIEF, Lazy, Patience, Progress};
+use super::{Internal, Options, explicit};
+use crate::model::interval::{Interval, Intervals};
+use crate::model::{Program, Reg, ThreadId};
+use crate::reach::Order;
+use crate::verdict::{Answer, Goal, Limit, Limits, Model, Outcome};
+
+/// States that are worth spending in any case.
+const LITTLE: u64 = 5_000;
+/// States of a search that goes straight ahead, once there are delays and a brief search has found no short run.
+const STRAIGHT: u64 = 2_000;
+/// For each state of the lazy engine, the explicit one may store so many.
+const SHARE: u64 = 2;
+/// With each turn, there are so many times as many states to spend.
+const GROWTH: u64 = 4;
+
+/// States that the first SC check may store before that where values grow, perhaps for ever.
+const FIRST: u64 = 100_000;
+/// A value that needs more bits than this is taken to grow.
+const MANY_BITS: u32 = 32;
+
+pub fn check(
+    program: &Program,
+    goal: &Goal,
+    options: &Options,
+    limits: &Limits,
+) -> Result<Outcome, Internal> {
+    if options.model == Model::Sc || options.buffer.is_some() || !lazy::sees_all(program, goal) {
+        return explicit::check(program, goal, options, limits, options.effort);
+    }
+    // The explicit engine's answer, unless it has spent what it may.
+    let explicit = |order: Order, most: Option<u64>| -> Result<Option<Outcome>, Internal> {
+        let options = Options { order, ..options.clone() };
+        let bound = most.into_iter().chain(options.effort).min();
+        let outcome = explicit::check(program, goal, &options, limits, bound)?;
+        let spent = matches!(outcome.answer, Answer::Unknown(Limit::States(n)) if Some(n) == most);
+        Ok(Some(outcome).filter(|_| !spent || limits.states == most))
+    };
+    let mut lazy = Lazy::new(program, goal, options, limits);
+    let first = grows(program).then_some(FIRST);
+    lazy.be_patient(Patience { first, hunt: Some(BRIEF), oracle: None });
+    let (mut enough, mut straight) = (LITTLE, true);
+    loop {
+        let most = match lazy.round()? {
+            // What was too much for the one may do for the other.
+            Progress::Answered(Answer::Unknown(
+                Limit::ProgramSize(_) | Limit::StateSize(_) | Limit::States(_),
+            )) => None,
+            Progress::Answered(answer) => return Ok(lazy.outcome(answer)),
+            _ if options.effort.is_some_and(|most| lazy.states() >= most) => {
+                let states = lazy.states();
+                return Ok(lazy.outcome(Answer::Unknown(Limit::States(states))));
+            }
+            Progress::Grown if lazy.rounds() == 1 => {
+                let oracle = Some(GROWTH * lazy.states().max(LITTLE));
+                lazy.be_patient(Patience { first, hunt: Some(BRIEF), oracle });
+                continue;
+            }
+            Progress::Grown if lazy.states() < enough => continue,
+            Progress::Grown | Progress::Paused => Some(SHARE * lazy.states().max(LITTLE)),
+        };
+        if lazy.has_delays() && std::mem::take(&mut straight) {
+            if let Some(outcome) = explicit(Order::DepthFirst, Some(STRAIGHT))? {
+                return Ok(lazy.hand_over(outcome));
+            }
+        }
+        if let Some(outcome) = explicit(options.order, most)? {
+            return Ok(lazy.hand_over(outcome));
+        }
+        enough = GROWTH * lazy.states().max(BRIEF);
+        lazy.be_patient(Patience { first: None, hunt: Some(enough), oracle: Some(enough) });
+    }
+}
+
+/// May some value grow without a bound that the text shows?
+fn grows(program: &Program) -> bool {
+    let intervals = Intervals::of(program);
+    let large = |i: Interval| i.width() > MANY_BITS;
+    let in_register = |t: ThreadId| {
+        let thread = program.thread(t);
+        let registers = || (0..thread.registers().len() as u16).map(Reg);
+        thread.locations().any(|l| registers().filter_map(|r| intervals.register(t, l, r)).any(large))
+    };
+    (0..program.cells()).any(|a| large(intervals.cell(a))) || program.thread_ids().any(in_register)
+}
