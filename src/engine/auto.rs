@@ -15,8 +15,8 @@ use crate::verdict::{Answer, Goal, Limit, Limits, Model, Outcome};
 const LITTLE: u64 = 5_000;
 /// States of a search that goes straight ahead, once there are delays and a brief search has found no short run.
 const STRAIGHT: u64 = 2_000;
-/// For each state of the lazy engine, the explicit one may store so many.
-const SHARE: u64 = 2;
+/// States of the first hunt for runs that are not short.
+const HUNT: u64 = 500_000;
 /// With each turn, there are so many times as many states to spend.
 const GROWTH: u64 = 4;
 
@@ -63,7 +63,7 @@ pub fn check(
                 continue;
             }
             Progress::Grown if lazy.states() < enough => continue,
-            Progress::Grown | Progress::Paused => Some(SHARE * lazy.states().max(LITTLE)),
+            Progress::Grown | Progress::Paused => Some(lazy.states().max(LITTLE)),
         };
         if lazy.has_delays() && std::mem::take(&mut straight) {
             if let Some(outcome) = explicit(Order::DepthFirst, Some(STRAIGHT))? {
@@ -73,8 +73,12 @@ pub fn check(
         if let Some(outcome) = explicit(options.order, most)? {
             return Ok(lazy.hand_over(outcome));
         }
-        enough = GROWTH * lazy.states().max(BRIEF);
-        lazy.be_patient(Patience { first: None, hunt: Some(enough), oracle: Some(enough) });
+        enough = GROWTH * lazy.states();
+        lazy.be_patient(Patience {
+            first: None,
+            hunt: Some(enough.max(HUNT)),
+            oracle: Some(enough.max(LITTLE)),
+        });
     }
 }
 
