@@ -8,7 +8,7 @@ pub mod repair;
 use crate::model::{Addr, Atom, EdgeId, Expr, Instr, Loc, Pred, Program, PropertyKind, ThreadId, Value};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -300,8 +300,8 @@ pub struct Limits {
     /// Bytes the whole process may use.
     pub memory: Option<u64>,
     pub states: Option<u64>,
-    /// Set by Ctrl-C.
-    pub cancelled: AtomicBool,
+    /// Set by Ctrl-C, for all runs that share it.
+    pub cancelled: Arc<AtomicBool>,
     /// Stored states so far, for whoever shows progress.
     pub progress: AtomicU64,
     /// The round of refinement, for engines that have rounds.

@@ -562,6 +562,50 @@ fn memory_stays_within_its_limit() {
 }
 
 #[cfg(unix)]
+fn send(child: &std::process::Child, signal: &str) {
+    // Long enough for the handler to be in place.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+    assert!(sent.is_ok_and(|s| s.success()), "the signal was sent");
+}
+
+/// Waits for a program on standard input.
+#[cfg(unix)]
+fn waiting() -> std::process::Child {
+    command(&["check", "-", "--from", "tso", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts")
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_is_for_later_searches_too() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let mut child = waiting();
+        send(&child, signal);
+        let mut stdin = child.stdin.take().expect("it is piped");
+        let program = std::fs::read(SB).expect("it is there");
+        std::io::Write::write_all(&mut stdin, &program).expect("it reads");
+        drop(stdin);
+        let ran = Ran::new(child.wait_with_output().expect("it ends"));
+        assert_eq!((ran.code, &ran.objects()[0]["limit"]), (UNKNOWN, &"cancelled".into()), "{signal}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_interrupt_ends_the_process() {
+    let child = waiting();
+    send(&child, "TERM");
+    send(&child, "INT");
+    let ran = Ran::new(child.wait_with_output().expect("it ends"));
+    assert_eq!((ran.code, &ran.out[..]), (130, ""));
+}
+
+#[cfg(unix)]
 #[test]
 fn an_interrupt_ends_in_unknown() {
     let child = command(&["check", LARGE, LARGE_DEFINE, "--json"])
@@ -569,10 +613,7 @@ fn an_interrupt_ends_in_unknown() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    // Long enough for the handler to be in place; the search would go on for minutes.
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
-    assert!(sent.is_ok_and(|s| s.success()), "the signal was sent");
+    send(&child, "INT"); // The search would go on for minutes.
     let ran = Ran::new(child.wait_with_output().expect("it ends"));
     let object = &ran.objects()[0];
     assert_eq!((ran.code, &object["verdict"]), (UNKNOWN, &"unknown".into()));

@@ -11,6 +11,8 @@ use std::path::Path;
 
 /// Larger files are refused, before they are read.
 const MAX_BYTES: u64 = 256 << 20;
+/// Room for most programs.
+const USUAL_BYTES: usize = 8 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -146,7 +148,7 @@ pub fn format_of(path: &Path) -> Result<Format, String> {
 
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
     let read = if path == Path::new("-") {
         std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes)
     } else {

@@ -1,6 +1,10 @@
 //! Words for numbers: times, sizes, parameters; and how much memory there is.
 
+use std::io::Read;
 use std::time::Duration;
+
+/// Files under /proc do not tell their size; most fit into this.
+const PROC_BYTES: usize = 8 << 10;
 
 /// `60s`, `500ms`, `2m`, `1h`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
@@ -73,7 +77,8 @@ pub fn peak_kb() -> Option<u64> {
 }
 
 fn field(file: &str, name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let mut text = String::with_capacity(PROC_BYTES);
+    std::fs::File::open(file).ok()?.read_to_string(&mut text).ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }

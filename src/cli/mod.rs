@@ -65,7 +65,9 @@ const EXIT_CODES: &str = "Exit codes: 0 safe, robust or race-free, 10 violated, 
                           2 wrong usage or input, 70 a bug of overtake. `fence`: 0 if a repair was found, 10 if \
                           none can help.";
 
+/// Only the arguments of the command that is named are built.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Command {
     /// Is a forbidden state reachable?
     Check(CheckArgs),
@@ -324,7 +326,8 @@ struct ConvertArgs {
 
 impl SearchArgs {
     fn options(&self) -> Options {
-        let (default, without) = (Options::default(), &self.without);
+        let without = &self.without;
+        let default = self.threads.map_or_else(Options::default, Options::with_workers);
         Options {
             reductions: Reductions {
                 steps: !without.no_steps,
@@ -339,7 +342,6 @@ impl SearchArgs {
                 silent: !without.no_silent,
             },
             pruning: if without.no_static { Pruning::Off } else { Pruning::On },
-            workers: self.threads.unwrap_or(default.workers),
             ..default
         }
     }

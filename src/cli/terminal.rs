@@ -29,7 +29,7 @@ impl Terminal {
         };
         let (out, err) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-        let seen = terminal_size::terminal_size().filter(|_| out).map(|(width, _)| width.0 as usize);
+        let seen = out.then(terminal_size::terminal_size).flatten().map(|(width, _)| width.0 as usize);
         Terminal {
             color: wanted(out),
             color_errors: wanted(err),

@@ -49,7 +49,15 @@ pub struct Options {
 }
 
 impl Default for Options {
+    /// With a worker for each core.
     fn default() -> Self {
+        Options::with_workers(std::thread::available_parallelism().map_or(1, |n| n.get()))
+    }
+}
+
+impl Options {
+    /// Whatever is usual but the number of workers, which takes the system a while to tell.
+    pub fn with_workers(workers: usize) -> Self {
         Options {
             model: Model::Tso,
             engine: Engine::Auto,
@@ -60,7 +68,7 @@ impl Default for Options {
             reductions: Reductions::ALL,
             pruning: Pruning::On,
             order: Order::BreadthFirst,
-            workers: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            workers,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The search itself: one loop, whatever the machine, the order and the number of workers.
 //!
 //! A task is a stored state and the threads to explore from it; `frontier` says which comes next. A worker
-//! takes tasks in batches: it expands them all, then looks all their successors up at once, which hides most of
-//! the time that memory takes to answer. Between batches it publishes its counts, looks at the limits and
-//! lets the table of `seen` grow. The search ends when the goals that are wanted are found, a limit is hit, or no task
-//! is left anywhere.
+//! takes tasks in batches: it expands them all, then looks their successors up, a slice at once, which hides most
+//! of the time that memory takes to answer. Between slices it publishes its counts and lets the table of `seen`
+//! grow; between batches it looks at the limits. The search ends when the goals that are wanted are found, a limit is
+//! hit, or no task is left anywhere.
 //! Invariant: a state is put into the frontier once when it is new, and again for each thread that wakes up.
 
 use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Task, Ties};
@@ -20,6 +20,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 const BATCH: usize = 32;
 /// A search that follows its last or best find would not be one if it took many tasks at once.
 const EAGER_BATCH: usize = 2;
+/// Successors that are looked up at once: enough to hide the time that memory takes, and few enough that little room
+/// need be kept for them.
+const SLICE: usize = 64;
 /// With more successors than this, the batch ends early.
 const MANY: usize = 1024;
 /// Searches of no more states than this are left to one worker.
@@ -160,7 +163,7 @@ impl<M: Machine> Run<'_, M> {
     /// Explores from the initial state until so many states are stored; the tasks that are left then.
     fn begin<F: Frontier>(&self, desk: &mut Desk<M>, mut frontier: F, most: u64) -> F {
         self.machine.initial(&mut desk.scratch, &mut desk.found);
-        self.look_up(desk, &mut frontier);
+        self.look_up(desk, &mut frontier, 0);
         self.work(desk, &mut frontier, most);
         frontier
     }
@@ -212,8 +215,10 @@ impl<M: Machine> Run<'_, M> {
             self.waiting.fetch_add(now.wrapping_sub(counted), Ordering::Relaxed);
             counted = now;
             let any = self.expand(desk, frontier);
-            self.look_up(desk, frontier);
-            if !any || self.limit_hit() {
+            self.seen.settle(&mut desk.corner, 0);
+            let before = self.seen.states();
+            self.look_up(desk, frontier, before);
+            if !any || self.limit_hit(before) {
                 break;
             }
         }
@@ -236,50 +241,45 @@ impl<M: Machine> Run<'_, M> {
         true
     }
 
-    /// Looks up what was found, and puts what is new into the frontier.
-    fn look_up(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier) {
-        let found = &mut desk.found;
-        // The other workers may add as many before they next say so.
-        let others = self.search.workers - 1;
-        let room = found.entries.len() + (found.entries.len() + MANY) * others;
-        if self.seen.settle(&mut desk.corner, room) {
-            if self.memory_exceeded(self.seen.bytes_to_grow()) {
+    /// Looks up what was found, and puts what is new into the frontier. So many states were stored before: patience is
+    /// counted in whole batches, however they are sliced.
+    fn look_up(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier, before: u64) {
+        let Desk { scratch, corner, found, slots, .. } = desk;
+        for slice in found.entries.chunks_mut(SLICE) {
+            if !self.make_room(corner, slice.len()) {
                 return;
             }
-            if !self.seen.grow(room, self.search.workers) {
-                return self.end(|ended| ended.limit = Some(Limit::Memory(self.seen.bytes())));
+            let table = self.seen.lock();
+            for entry in &mut *slice {
+                entry.tag = self.seen.tag(&found.words[entry.start..][..entry.len]);
             }
-        }
-        let table = self.seen.lock();
-        for entry in &mut found.entries {
-            entry.tag = self.seen.tag(&found.words[entry.start..][..entry.len]);
-        }
-        desk.slots.clear();
-        desk.slots.extend(found.entries.iter().map(|e| self.seen.touch(&table, e.tag)));
-        let touched = found.entries.iter().zip(&desk.slots).map(|(e, s)| self.seen.touch_record(*s, e.tag));
-        std::hint::black_box(touched.fold(0, |all, header| all | header));
-        for entry in &found.entries {
-            let words = &found.words[entry.start..][..entry.len];
-            let done =
-                self.seen.insert(&table, &mut desk.corner, words, entry.tag, entry.parent, entry.sleep);
-            match done {
-                Inserted::Old => {}
-                Inserted::New(offset) => match self.machine.look(&mut desk.scratch, words) {
-                    Look::Goal(number) => {
-                        if self.reached(number, offset) {
-                            return;
+            slots.clear();
+            slots.extend(slice.iter().map(|e| self.seen.touch(&table, e.tag)));
+            let touched = slice.iter().zip(&*slots).map(|(e, s)| self.seen.touch_record(*s, e.tag));
+            std::hint::black_box(touched.fold(0, |all, header| all | header));
+            for entry in slice {
+                let words = &found.words[entry.start..][..entry.len];
+                let done = self.seen.insert(&table, corner, words, entry.tag, entry.parent, entry.sleep);
+                match done {
+                    Inserted::Old => {}
+                    Inserted::New(offset) => match self.machine.look(scratch, words) {
+                        Look::Goal(number) => {
+                            if self.reached(number, offset, before) {
+                                return;
+                            }
                         }
+                        Look::Rank(rank) => {
+                            let wanted = Wanted { threads: !entry.sleep, others: true };
+                            frontier.push(Task::new(offset, wanted), rank);
+                        }
+                    },
+                    Inserted::Woken(offset, woken) => {
+                        frontier.push(Task::new(offset, Wanted { threads: woken, others: false }), 0);
                     }
-                    Look::Rank(rank) => {
-                        let wanted = Wanted { threads: !entry.sleep, others: true };
-                        frontier.push(Task::new(offset, wanted), rank);
+                    Inserted::Exhausted => {
+                        drop(table);
+                        return self.out_of_memory();
                     }
-                },
-                Inserted::Woken(offset, woken) => {
-                    frontier.push(Task::new(offset, Wanted { threads: woken, others: false }), 0);
-                }
-                Inserted::Exhausted => {
-                    return self.end(|ended| ended.limit = Some(Limit::Memory(self.seen.bytes())));
                 }
             }
         }
@@ -287,8 +287,30 @@ impl<M: Machine> Run<'_, M> {
         found.clear();
     }
 
+    /// Publishes what the worker has added, and sees to it that there is room for so many more. If there is none, the
+    /// search ends.
+    fn make_room(&self, corner: &mut Corner, wanted: usize) -> bool {
+        // Each of the other workers may add a slice before it next says so.
+        let room = wanted + SLICE * (self.search.workers - 1);
+        if !self.seen.settle(corner, room) {
+            return true;
+        }
+        if self.memory_exceeded(self.seen.bytes_to_grow()) {
+            return false;
+        }
+        let grown = self.seen.grow(room, self.search.workers);
+        if !grown {
+            self.out_of_memory();
+        }
+        grown
+    }
+
+    fn out_of_memory(&self) {
+        self.end(|ended| ended.limit = Some(Limit::Memory(self.seen.bytes())));
+    }
+
     /// Notes a goal; `true` if no more are wanted.
-    fn reached(&self, number: usize, offset: Offset) -> bool {
+    fn reached(&self, number: usize, offset: Offset, states: u64) -> bool {
         let mut ended = self.ended.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if ended.goals.iter().all(|(known, _)| *known != number) {
             ended.goals.push((number, offset));
@@ -297,15 +319,14 @@ impl<M: Machine> Run<'_, M> {
         match self.search.goals {
             Goals::First => self.stop.store(true, Ordering::Relaxed),
             Goals::Several { patience } => {
-                let _ = self.enough.fetch_min(self.seen.states() + patience, Ordering::Relaxed);
+                let _ = self.enough.fetch_min(states + patience, Ordering::Relaxed);
             }
         }
         self.search.goals == Goals::First
     }
 
     /// Has a limit been reached, or enough been found? Then the search ends.
-    fn limit_hit(&self) -> bool {
-        let states = self.seen.states();
+    fn limit_hit(&self, states: u64) -> bool {
         self.limits.progress.store(states, Ordering::Relaxed);
         if states >= self.enough.load(Ordering::Relaxed) {
             self.stop.store(true, Ordering::Relaxed);

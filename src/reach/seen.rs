@@ -35,11 +35,17 @@ const DOUBLING: usize = (LAST_CHUNK_BITS - FIRST_CHUNK_BITS) as usize;
 const DOUBLED: usize = ((1 << DOUBLING) - 1) << FIRST_CHUNK_BITS;
 const MAX_OFFSET: usize = 1 << OFFSET_BITS;
 const CHUNKS: usize = DOUBLING + ((MAX_OFFSET - DOUBLED) >> LAST_CHUNK_BITS);
-/// Words that a worker takes from the arena at a time.
-const BLOCK: usize = 1 << 9;
+/// Words that a worker takes from the arena at a time: few while there are few, so that little is taken in vain; more
+/// later, so that workers seldom meet.
+const FIRST_BLOCK: usize = 1 << 6;
+const LAST_BLOCK: usize = 1 << 9;
+/// The part of the arena so far that one block may be.
+const BLOCK_SHARE: usize = 8;
 
 const TAG_BITS: u32 = 64 - OFFSET_BITS;
-const FIRST_CAPACITY_BITS: u32 = 10;
+const FIRST_CAPACITY_BITS: u32 = 6;
+/// Smaller tables lie in the processor's caches, where a longer way to a free slot costs little.
+const LARGE_TABLE: usize = 1 << 16;
 /// The tag has no bits to place a slot in a larger table.
 const MAX_CAPACITY: usize = 1 << TAG_BITS;
 /// A smaller table is copied sooner than a second thread has begun.
@@ -63,7 +69,8 @@ type Table = Box<[AtomicU64]>;
 
 pub struct Seen {
     chunks: Vec<OnceLock<Box<[AtomicU64]>>>,
-    next_block: AtomicUsize,
+    /// The first word of the arena that nobody has taken.
+    free: AtomicUsize,
     table: RwLock<Table>,
     states: AtomicU64,
     hasher: FixedState,
@@ -87,7 +94,7 @@ impl Seen {
     pub fn new() -> Seen {
         Seen {
             chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
-            next_block: AtomicUsize::new(0),
+            free: AtomicUsize::new(0),
             table: RwLock::new(zeroed_slice_box(1 << FIRST_CAPACITY_BITS)),
             states: AtomicU64::new(0),
             hasher: FixedState::with_seed(0x6f76_6572_7461_6b65),
@@ -99,17 +106,12 @@ impl Seen {
     }
 
     pub fn bytes(&self) -> u64 {
-        let arena = self.next_block.load(Ordering::Relaxed) * BLOCK * 8;
-        arena as u64 + self.table_bytes()
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.lock().len() as u64 * 8
+        8 * (self.free.load(Ordering::Relaxed) + self.lock().len()) as u64
     }
 
     /// What the set would use while its table grows.
     pub fn bytes_to_grow(&self) -> u64 {
-        self.bytes() + 8 * grown(self.lock().len()) as u64
+        self.bytes() + 8 * 2 * self.lock().len() as u64
     }
 
     pub fn lock(&self) -> RwLockReadGuard<'_, Table> {
@@ -121,7 +123,7 @@ impl Seen {
         let states = self.states.fetch_add(corner.inserted, Ordering::Relaxed) + corner.inserted;
         corner.inserted = 0;
         let capacity = self.lock().len();
-        states as usize + wanted > capacity / 2 && capacity < MAX_CAPACITY
+        states as usize + wanted > most_states(capacity) && capacity < MAX_CAPACITY
     }
 
     /// Makes room for so many more states; `false` if there is no memory for that. All other workers have let
@@ -129,8 +131,8 @@ impl Seen {
     pub fn grow(&self, wanted: usize, workers: usize) -> bool {
         let mut table = self.table.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut capacity = table.len();
-        while self.states() as usize + wanted > capacity / 2 && capacity < MAX_CAPACITY {
-            capacity = grown(capacity);
+        while self.states() as usize + wanted > most_states(capacity) && capacity < MAX_CAPACITY {
+            capacity *= 2;
         }
         if capacity == table.len() {
             return true;
@@ -173,7 +175,7 @@ impl Seen {
 
     /// Adds the state, or finds it. `sleep` is met with the sleep set of a state found. There must be room:
     /// see `settle`.
-    #[inline]
+    #[inline(always)]
     pub fn insert(
         &self,
         table: &[AtomicU64],
@@ -245,10 +247,11 @@ impl Seen {
         if self.states() as usize > MAX_CAPACITY / 8 * 7 {
             return None;
         }
-        let blocks = size.div_ceil(BLOCK);
+        let share = self.free.load(Ordering::Relaxed) / BLOCK_SHARE;
+        let block = share.clamp(FIRST_BLOCK, LAST_BLOCK).max(size).next_multiple_of(FIRST_BLOCK);
         loop {
-            let start = self.next_block.fetch_add(blocks, Ordering::Relaxed) * BLOCK;
-            let end = start + blocks * BLOCK;
+            let start = self.free.fetch_add(block, Ordering::Relaxed);
+            let end = start + block;
             // The last offset would be mistaken for "no parent", so the last chunk stays unused.
             let (chunk, last) = (chunk_of(start).0, chunk_of(end - 1).0);
             if last + 1 >= CHUNKS {
@@ -350,9 +353,9 @@ fn refill_table(larger: &[AtomicU64], old: &[AtomicU64]) {
     }
 }
 
-fn grown(capacity: usize) -> usize {
-    let factor = if capacity < 1 << 16 { 4 } else { 2 };
-    (capacity * factor).min(MAX_CAPACITY)
+/// How far a table is filled before it grows. Beyond its room there are always free slots, where probing ends.
+fn most_states(capacity: usize) -> usize {
+    if capacity < LARGE_TABLE { capacity / 4 * 3 } else { capacity / 2 }
 }
 
 #[cfg(test)]
@@ -434,9 +437,9 @@ mod tests {
     #[test]
     fn offsets_fill_one_chunk_after_the_other() {
         let mut expected = (0, 0);
-        for offset in (0..DOUBLED + (3 << LAST_CHUNK_BITS)).step_by(BLOCK) {
+        for offset in (0..DOUBLED + (3 << LAST_CHUNK_BITS)).step_by(LAST_BLOCK) {
             assert_eq!(chunk_of(offset), expected);
-            expected.1 += BLOCK;
+            expected.1 += LAST_BLOCK;
             if expected.1 == 1 << (FIRST_CHUNK_BITS + expected.0.min(DOUBLING) as u32) {
                 expected = (expected.0 + 1, 0);
             }
@@ -446,12 +449,52 @@ mod tests {
     #[test]
     fn long_records_do_not_straddle_chunks() {
         let (seen, mut corner) = (Seen::new(), Corner::default());
-        let mut words = Vec::new();
-        for i in 0..300u64 {
-            let state = vec![i; MAX_WORDS];
-            let Inserted::New(offset) = insert(&seen, &mut corner, &state, None, 0) else { panic!() };
-            seen.read(offset, &mut words);
-            assert_eq!(words, state);
+        let (mut offsets, mut words) = (Vec::new(), Vec::new());
+        let state = |i: u64| vec![i; MAX_WORDS - FIRST_BLOCK * (i as usize % 5)];
+        // More than the first chunk holds.
+        for i in 0..(1u64 << FIRST_CHUNK_BITS) / MAX_WORDS as u64 + 50 {
+            let Inserted::New(offset) = insert(&seen, &mut corner, &state(i), None, 0) else { panic!() };
+            offsets.push(offset);
         }
+        assert!(chunk_of(offsets[offsets.len() - 1].0 as usize).0 > 0);
+        for (i, offset) in offsets.into_iter().enumerate() {
+            seen.read(offset, &mut words);
+            assert_eq!(words, state(i as u64));
+        }
+    }
+
+    #[test]
+    fn few_states_take_little_room() {
+        let (seen, mut corner) = (Seen::new(), Corner::default());
+        for states in 1..24_000u64 {
+            insert(&seen, &mut corner, &[states], None, 0);
+            assert!(states < 300 || seen.bytes() <= 42 * states, "{} for {states}", seen.bytes());
+        }
+    }
+
+    #[test]
+    fn room_for_all_workers_leaves_slots_free() {
+        const WORKERS: usize = 8;
+        const SLICE: usize = 64;
+        let seen = Seen::new();
+        let worker = |own: u64| {
+            let mut corner = Corner::default();
+            for slice in 0..40 {
+                if seen.settle(&mut corner, WORKERS * SLICE) {
+                    seen.grow(WORKERS * SLICE, WORKERS);
+                }
+                let table = seen.lock();
+                for i in 0..SLICE as u64 {
+                    let words = [own, slice, i];
+                    let done = seen.insert(&table, &mut corner, &words, seen.tag(&words), None, 0);
+                    assert!(matches!(done, Inserted::New(_)));
+                }
+                let taken = table.iter().filter(|s| s.load(Ordering::Relaxed) != 0).count();
+                assert!(taken <= most_states(table.len()), "{taken} of {}", table.len());
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..WORKERS as u64).for_each(|own| drop(scope.spawn(move || worker(own))));
+        });
     }
 }
