@@ -416,3 +416,31 @@ proptest! {
         compare(&program.0, Model::Tso, None)?;
     }
 }
+
+/// Threads of one text that begin in different places may change them, but not what is known of each from its beginning.
+#[test]
+fn who_writes_alone_does_not_change_places() {
+    let thread = |name: &str, own: &str, other: &str| {
+        format!(
+            "thread {name}
+             choose far, near
+             far: store [y], 1; store [{own}], 1; store [{other}], 1; fence; load r, [{other}]; load u, [z]
+             assert !(r == 0 && u == 1)
+             goto leave
+             near: load u, [y]; store [{own}], 0; load r, [y]; store [z], r + 1
+             leave: nop
+             end\n"
+        )
+    };
+    let source = format!("shared y, z, b, c\n{}{}", thread("p", "b", "c"), thread("q", "c", "b"));
+    let program = overtake::front::tso::read(&source, &[]).expect("it is readable").program;
+    for begins in [[0, 1], [1, 0]] {
+        let mut parts = program.to_parts();
+        for (thread, begin) in parts.threads.iter_mut().zip(begins) {
+            let mut ways = thread.edges.iter().filter(|e| e.from == thread.initial).map(|e| e.to);
+            thread.initial = ways.nth(begin).expect("there are two ways");
+        }
+        let program = Program::new(parts).expect("threads may begin anywhere");
+        compare(&program, Model::Tso, None).unwrap_or_else(|e| panic!("{begins:?}: {e}"));
+    }
+}
