@@ -347,6 +347,30 @@ proptest! {
     fn tso_answers_agree_on_programs_without_loops(program in program(STRAIGHT)) {
         compare(&program.0, Model::Tso, None)?;
     }
+
+    #[test]
+    fn tso_answers_agree_where_loads_and_stores_wait(
+        any in program(Shape { blocks: false, ..STRAIGHT }),
+        dense in program(Shape { blocks: false, ..DENSE }),
+        reading in program(Shape { loops: false, ..READING }),
+    ) {
+        compare(&any.0, Model::Tso, None)?;
+        compare(&dense.0, Model::Tso, None)?;
+        compare(&reading.0, Model::Tso, None)?;
+    }
+
+    #[test]
+    fn what_a_run_shows_is_found_where_loads_and_stores_wait(
+        any in pointed_program(Shape { blocks: false, lines: (3, 6), ..STRAIGHT }, Model::Tso),
+        dense in pointed_program(Shape { blocks: false, lines: (3, 6), ..DENSE }, Model::Tso),
+        reading in pointed_program(Shape { loops: false, lines: (3, 6), ..READING }, Model::Tso),
+        overseen in overseen_program(Shape { loops: false, lines: (2, 6), ..READING }),
+    ) {
+        find(&any.0, Model::Tso)?;
+        find(&dense.0, Model::Tso)?;
+        find(&reading.0, Model::Tso)?;
+        find(&overseen.0, Model::Tso)?;
+    }
 }
 
 proptest! {

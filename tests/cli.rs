@@ -86,7 +86,7 @@ fn safe_is_said_with_its_reason() {
     assert_eq!((delays.code, &delays.out[..]), (0, expected));
     let explicit = overtake(&["check", "--engine", "explicit", BENIGN]);
     let expected = "safe\nUnder TSO, no forbidden state is reachable: every state that could lead to one was visited \
-                    (6 stored).\n";
+                    (8 stored).\n";
     assert_eq!((explicit.code, &explicit.out[..]), (0, expected));
 }
 

@@ -330,7 +330,8 @@ fn flags_are_those_of_the_processor() {
     }
 }
 
-/// Loads that may wait.
+/// Loads that may wait, and stores.
+const OPEN: Shape = Shape { blocks: false, ..SMALL };
 const READING: Shape = Shape { taste: Taste::Reading, ..SMALL };
 
 proptest! {
@@ -339,7 +340,7 @@ proptest! {
     /// Random programs of the native language: loops, blocks, choices, errors.
     #[test]
     fn the_explorer_finds_the_final_states_of_the_plain_machines(
-        shown in prop_oneof![program(SMALL), program(READING), program(Shape { loops: false, ..READING })],
+        shown in prop_oneof![program(SMALL), program(OPEN), program(READING), program(Shape { loops: false, ..READING })],
         chosen in prop::collection::vec(any::<bool>(), 40),
     ) {
         let everything = everything(&shown.0);

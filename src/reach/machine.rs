@@ -30,7 +30,7 @@ mod goal;
 
 pub(crate) use goal::Ending;
 
-use super::compile::{Code, Compiled, Modify, Op, compile, lock_slot, waits};
+use super::compile::{CThread, Code, Compiled, Modify, Op, compile, lock_slot, waits};
 use super::late::Late;
 use super::locals::Parts;
 use super::pack::Stream;
@@ -961,10 +961,11 @@ pub(crate) fn renamed(action: Action, names: &[usize]) -> Action {
     Action { thread: ThreadId(names[action.thread.index()] as u16), ..action }
 }
 
-/// Per thread, what the others touch from the beginning on.
+/// Per thread, what the others touch anywhere. From where they begin it may be less, but not for whoever takes their
+/// place: interchangeable threads may begin at different locations.
 fn others_ever(code: &Compiled) -> Vec<Access> {
-    let first = code.threads.iter().zip(&code.initial).map(|(thread, &at)| &thread.nodes[at as usize]);
-    let mut futures: Vec<Access> = first.map(|node| node.future).collect();
+    let anywhere = |thread: &CThread| thread.nodes.iter().map(|n| n.future).fold(Access::NONE, Access::union);
+    let mut futures: Vec<Access> = code.threads.iter().map(anywhere).collect();
     without_own(&mut futures);
     futures
 }

@@ -72,6 +72,8 @@ pub struct Shape {
     pub registers: u16,
     /// Threads before all others that have nothing to do.
     pub bystanders: usize,
+    /// Whether there are `lock` … `unlock` blocks, but for tastes that have their own mind about it.
+    pub blocks: bool,
     pub taste: Taste,
 }
 
@@ -95,6 +97,7 @@ pub const SMALL: Shape = Shape {
     cells: 3,
     registers: 2,
     bystanders: 0,
+    blocks: true,
     taste: Taste::Tame,
 };
 
@@ -277,7 +280,7 @@ fn line(shape: Shape) -> impl Strategy<Value = Line> {
         Taste::Tame | Taste::Wild => instr(shape).boxed(),
     };
     let condition = || condition(shape);
-    let blocks = if shape.taste == Taste::Reading { 0 } else { 2 };
+    let blocks = if shape.taste == Taste::Reading || !shape.blocks { 0 } else { 2 };
     prop_oneof![
         14 => instr().prop_map(Line::One),
         4 => (condition(), any::<usize>()).prop_map(|(c, l)| Line::If(c, l)),
