@@ -40,7 +40,9 @@ fn violations(path: &str, source: &str) -> Vec<String> {
 /// Engines that name another file of their folder. What `mod.rs` offers to all begins with a capital letter, or
 /// is one of its functions.
 fn siblings(path: &str, code: &str) -> Vec<String> {
-    let Some(own) = path.strip_prefix("engine/").filter(|rest| *rest != "mod.rs") else { return vec![] };
+    // `auto` is no engine, but gives them their turns.
+    let engine = |rest: &&str| !matches!(*rest, "mod.rs" | "auto.rs");
+    let Some(own) = path.strip_prefix("engine/").filter(engine) else { return vec![] };
     let own = own.split('/').next().expect("a path has parts").trim_end_matches(".rs");
     // One level below the folder, its `mod.rs` is `super`; deeper, a `super` is the engine's own.
     let direct = if path.matches('/').count() == 1 { named(code, "super::") } else { vec![] };

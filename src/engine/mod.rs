@@ -1,6 +1,6 @@
 //! The one door: a program and a goal go in, an [`Outcome`] comes out.
 //!
-//! Engines live side by side in this folder and do not know each other. Whatever they claim passes through
+//! Engines live side by side in this folder and do not know each other; `auto` gives them their turns. Whatever they claim passes through
 //! `confirm`: no `violated` leaves before `sem` has walked its trace on the plain machine of the asked model
 //! and, since every SC run is a TSO run too, on the plain TSO machine. A trace that does not replay is a bug
 //! of ours and is reported as one, never as a verdict.
