@@ -283,6 +283,25 @@ fn lessons_stay_learned() {
     }
 }
 
+/// Two stores of the same value wait at once, which takes a circle of the first thread in unchanged memory.
+#[test]
+fn a_thread_may_come_back_with_more_in_its_buffer() {
+    let source = "shared x, y
+                  thread p
+                  L:  store [x], 1
+                      load  r, [y]
+                      if r == 0 goto L
+                  end
+                  thread q; xchg z, [y], 1; xchg a, [x], 2; xchg c, [x], 3; load d, [x]; end
+                  forbid q.c == 1 && q.d == 1";
+    let program = overtake::front::tso::read(source, &[]).expect("readable").program;
+    for reductions in reductions() {
+        let options = Options { model: Model::Tso, reductions, workers: 1, ..Options::default() };
+        let answer = ask(&program, &options);
+        assert!(matches!(answer, Answer::Violated(_)), "{reductions:?}: {answer:?}");
+    }
+}
+
 #[test]
 fn litmus_tests_agree() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/litmus");
