@@ -65,10 +65,11 @@ pub fn check(
             Progress::Grown if lazy.states() < enough => continue,
             Progress::Grown | Progress::Paused => Some(lazy.states().max(LITTLE)),
         };
-        if lazy.has_delays() && std::mem::take(&mut straight) {
-            if let Some(outcome) = explicit(Order::DepthFirst, Some(STRAIGHT))? {
-                return Ok(lazy.hand_over(outcome));
-            }
+        if lazy.has_delays()
+            && std::mem::take(&mut straight)
+            && let Some(outcome) = explicit(Order::DepthFirst, Some(STRAIGHT))?
+        {
+            return Ok(lazy.hand_over(outcome));
         }
         if let Some(outcome) = explicit(options.order, most)? {
             return Ok(lazy.hand_over(outcome));
