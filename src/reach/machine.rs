@@ -762,7 +762,8 @@ impl Machine for ProgramMachine {
                 self.hand_over(work, packed, renaming, sleep, sink);
                 ControlFlow::Continue(())
             });
-            if any && t < Sleep::BITS as usize && self.reductions.sleep {
+            // Where memory is held by another, some of its steps may have been left out.
+            if any && t < Sleep::BITS as usize && self.reductions.sleep && !self.held_up(base, t) {
                 settled |= 1 << t;
             }
         }
