@@ -302,6 +302,29 @@ fn a_thread_may_come_back_with_more_in_its_buffer() {
     }
 }
 
+/// A fence and a load leave the same location, and only the fence is possible while the other holds memory. The native
+/// language would write a choice between the two.
+#[test]
+fn what_is_held_up_is_not_asleep() {
+    let memory = r#"(name: "x", init: [0]), (name: "z", init: [0])"#;
+    let p = r#"(name: "p", registers: ["r"], locations: [(), (), ()], initial: 0, end: 2, edges: [
+        (from: 0, to: 1, instr: Store(addr: Const(1), value: Const(0)), line: 1, text: ""),
+        (from: 1, to: 2, instr: Fence, line: 2, text: ""),
+        (from: 1, to: 0, instr: Load(dst: 0, addr: Const(1)), line: 3, text: "")])"#;
+    let q = r#"(name: "q", registers: ["r"], locations: [(), (), (), (), (), ()], initial: 0, end: 5, edges: [
+        (from: 0, to: 1, instr: Load(dst: 0, addr: Const(0)), line: 4, text: ""),
+        (from: 1, to: 2, instr: Lock, line: 5, text: ""),
+        (from: 2, to: 3, instr: Store(addr: Const(1), value: Const(1)), line: 6, text: ""),
+        (from: 3, to: 4, instr: Any(dst: 0, lo: 0, hi: 0), line: 7, text: ""),
+        (from: 4, to: 5, instr: Unlock, line: 8, text: "")])"#;
+    let seen = "Binary(Eq, Atom(Reg(0, 0)), Const(1))";
+    let property =
+        format!("(kind: Exists, pred: Binary(And, {seen}, Binary(Eq, Atom(Mem(1)), Const(0))), line: 9)");
+    let source = format!("(memory: [{memory}], threads: [{p}, {q}], properties: [{property}])");
+    let program = overtake::front::ron::read(&source).expect("readable").program;
+    compare(&program, Model::Sc, None).expect("all ways agree");
+}
+
 #[test]
 fn litmus_tests_agree() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/litmus");
