@@ -80,7 +80,7 @@ fn peers_that_agree_are_a_table() {
     let right = trencher("right", "Final state IS reachable under TSO.");
     let ran = lamport("tso", &right, &[]);
     let expected = "\
-program | asked | tool | answer | states | time | memory | to overtake
+program | asked | tool | answer | states | bytes each | time | memory | to overtake
 lamport, N = 2 | tso | overtake | violated
 trencher | violated
 ";
@@ -96,7 +96,7 @@ DISAGREEMENT about lamport, N = 2 (tso)
 overtake says violated, trencher says safe
 trencher is REFUTED: overtake's run was replayed step by step on the plain machine; the answer is violated
 
-program | asked | tool | answer | states | time | memory | to overtake
+program | asked | tool | answer | states | bytes each | time | memory | to overtake
 lamport, N = 2 | tso | overtake | violated
 trencher | WRONG: safe
 ";

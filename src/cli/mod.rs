@@ -223,7 +223,7 @@ struct Without {
     /// Stores the states between local steps too
     #[arg(long)]
     no_steps: bool,
-    /// Stores registers that no longer matter
+    /// Stores what registers and cells hold even where nobody will read it
     #[arg(long)]
     no_liveness: bool,
     /// Takes independent steps in every order (no persistent sets)

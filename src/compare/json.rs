@@ -37,6 +37,7 @@ fn result(row: &Row, base: Option<&Row>, timeout_s: f64) -> Value {
         "verdict": verdict,
         "detail": detail,
         "states": row.states(),
+        "bytes_per_state": row.state_bytes(),
         "runs": row.runs().len(),
         "time_ms": row.wall().map(|w| spread(w, 1000.0)),
         "peak_kb": row.peak_kb().flatten(),

@@ -114,16 +114,18 @@ impl Said {
 }
 
 /// What was read out of a tool's output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     pub said: Said,
     /// States stored, for tools that tell.
     pub states: Option<u64>,
+    /// Bytes that each of them takes, in the same way.
+    pub state_bytes: Option<f64>,
 }
 
 impl From<Said> for Reading {
     fn from(said: Said) -> Reading {
-        Reading { said, states: None }
+        Reading { said, states: None, state_bytes: None }
     }
 }
 
@@ -264,6 +266,7 @@ pub const WAYS: &[&Way] = &[
     &own::WAY,
     &spin::WAY,
     &spin::DEFAULTS,
+    &spin::COLLAPSE,
     &spin::LITERAL,
     &trencher::WAY,
     &memorax::DUAL,

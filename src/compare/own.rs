@@ -69,6 +69,7 @@ pub fn read(finished: &Finished, _: &Asked) -> Reading {
         return finished.failure().into();
     };
     let states = answer["states"].as_u64();
+    let state_bytes = answer["bytes_per_state"].as_f64().filter(|&bytes| bytes > 0.0);
     let said = match answer["verdict"].as_str() {
         Some("safe" | "robust") => Said::Answer(Verdict::Safe),
         Some("violated" | "not-robust") => Said::Answer(Verdict::Violated),
@@ -82,7 +83,7 @@ pub fn read(finished: &Finished, _: &Asked) -> Reading {
         Some("unknown") => Said::Unknown(answer["reason"].as_str().unwrap_or_default().to_string()),
         _ => finished.failure(),
     };
-    Reading { said, states }
+    Reading { said, states, state_bytes }
 }
 
 #[cfg(test)]
@@ -105,8 +106,9 @@ mod tests {
     #[test]
     fn verdicts_are_read_from_json() {
         let said = |out: &str| read(&printed(out), &asked(Question::Tso, "program"));
-        let safe = said("{\"verdict\":\"safe\",\"states\":7}\n");
-        assert_eq!(safe, Reading { said: Said::Answer(Verdict::Safe), states: Some(7) });
+        let safe = said("{\"verdict\":\"safe\",\"states\":7,\"bytes_per_state\":40.5}\n");
+        let known = Reading { said: Said::Answer(Verdict::Safe), states: Some(7), state_bytes: Some(40.5) };
+        assert_eq!(safe, known);
         assert_eq!(said("{\"verdict\":\"not-robust\"}").said, Said::Answer(Verdict::Violated));
         let unknown =
             "{\"verdict\":\"unknown\",\"limit\":\"states\",\"reason\":\"the limit of 9 states was reached\"}";

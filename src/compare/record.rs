@@ -65,6 +65,7 @@ pub struct Measured {
 pub struct Run {
     pub said: Said,
     pub states: Option<u64>,
+    pub state_bytes: Option<f64>,
     pub wall_s: f64,
     pub cpu_s: f64,
     /// `None` if it is less than what the measuring process itself has, which is where counting begins.
@@ -153,6 +154,11 @@ impl Row {
         self.runs().iter().find_map(|r| r.states)
     }
 
+    /// Bytes that each state takes, at most in any run.
+    pub fn state_bytes(&self) -> Option<f64> {
+        self.runs().iter().filter_map(|r| r.state_bytes).reduce(f64::max)
+    }
+
     /// This row's time divided by that of another, which is overtake's.
     pub fn ratio(&self, base: &Row, timeout_s: f64) -> Option<Ratio> {
         let out_of_time = |row: &Row| row.said() == Some(Said::OutOfTime);
@@ -205,8 +211,9 @@ impl Comparison {
             ];
             let tails = match &row.outcome {
                 Outcome::NotRun(why) => {
-                    let rest = [String::new(), "not-run".to_string(), why.clone()];
-                    vec![rest.into_iter().chain(vec![String::new(); 6]).collect()]
+                    let mut rest = vec![String::new(), "not-run".to_string(), why.clone()];
+                    rest.resize(CSV_COLUMNS.len() - head.len(), String::new());
+                    vec![rest]
                 }
                 Outcome::Ran(measured) => {
                     measured.runs.iter().enumerate().map(|(k, run)| csv_run(row, measured, k, run)).collect()
@@ -221,7 +228,7 @@ impl Comparison {
     }
 }
 
-const CSV_COLUMNS: [&str; 13] = [
+const CSV_COLUMNS: [&str; 14] = [
     "program",
     "size",
     "question",
@@ -230,6 +237,7 @@ const CSV_COLUMNS: [&str; 13] = [
     "said",
     "detail",
     "states",
+    "state_bytes",
     "wall_s",
     "cpu_s",
     "peak_kb",
@@ -245,6 +253,7 @@ fn csv_run(row: &Row, measured: &Measured, k: usize, run: &Run) -> Vec<String> {
         said.to_string(),
         detail.to_string(),
         number(run.states),
+        run.state_bytes.map_or(String::new(), |bytes| format!("{bytes:.1}")),
         format!("{:.6}", run.wall_s),
         format!("{:.6}", run.cpu_s),
         number(run.peak_kb),
@@ -280,6 +289,7 @@ pub mod testing {
         let run = |(said, wall_s): &(Said, f64)| Run {
             said: said.clone(),
             states: Some(10),
+            state_bytes: Some(31.25),
             wall_s: *wall_s,
             cpu_s: *wall_s,
             peak_kb: Some(6_000),
@@ -364,10 +374,10 @@ mod tests {
             not_run("lamport", 2, "cbmc", "it reads C"),
         ];
         let expected = "\
-program,size,question,contestant,run,said,detail,states,wall_s,cpu_s,peak_kb,preparation_s,command
-lamport,2,tso,spin,1,safe,,10,0.500000,0.500000,6000,2.500,spin program
-lamport,2,tso,spin,2,failed,\"a, \"\"b\"\"\",10,0.250000,0.250000,6000,2.500,spin program
-lamport,2,tso,cbmc,,not-run,it reads C,,,,,,
+program,size,question,contestant,run,said,detail,states,state_bytes,wall_s,cpu_s,peak_kb,preparation_s,command
+lamport,2,tso,spin,1,safe,,10,31.2,0.500000,0.500000,6000,2.500,spin program
+lamport,2,tso,spin,2,failed,\"a, \"\"b\"\"\",10,31.2,0.250000,0.250000,6000,2.500,spin program
+lamport,2,tso,cbmc,,not-run,it reads C,,,,,,,
 ";
         assert_eq!(comparison(rows).csv(), expected);
     }

@@ -1,8 +1,8 @@
 //! SPIN (G. J. Holzmann): reachability under SC, by a verifier that is generated and compiled for each model.
 //!
 //! The usual way is the strongest: local steps are joined, and a first run, counted as preparation like compiling, tells
-//! how deep the stack and how large the hash table must be. Beside it there are SPIN's own defaults, and the literal
-//! model with one step per instruction.
+//! how deep the stack and how large the hash table must be. Beside it there are SPIN's own defaults, its compressed states,
+//! and the literal model with one step per instruction.
 
 use super::export::Format;
 use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way};
@@ -27,10 +27,20 @@ pub const DEFAULTS: Way = Way {
     ..WAY
 };
 
+pub const COLLAPSE: Way = Way { name: "spin-collapse", usual: false, prepare: compile_to_collapse, ..WAY };
+
 pub const LITERAL: Way = Way { name: "spin-literal", usual: false, reads: Format::PromelaLiteral, ..WAY };
 
 fn compile(asked: &Asked) -> Vec<Command> {
-    let gcc = ["-O3", "-w", "-DSAFETY", "-DNOFAIR", "-o", "pan", "pan.c"];
+    compile_with(asked, &[])
+}
+
+fn compile_to_collapse(asked: &Asked) -> Vec<Command> {
+    compile_with(asked, &["-DCOLLAPSE"])
+}
+
+fn compile_with(asked: &Asked, more: &[&str]) -> Vec<Command> {
+    let gcc = [&["-O3", "-w", "-DSAFETY", "-DNOFAIR"], more, &["-o", "pan", "pan.c"]].concat();
     vec![Command::tool(["-a", asked.file]), Command::other("gcc", &gcc)]
 }
 
@@ -60,8 +70,18 @@ fn number_after(out: &str, words: &str) -> Option<u64> {
 
 /// The number in front of `states, stored`; large ones are written with an exponent.
 fn stored(out: &str) -> Option<u64> {
-    let (before, _) = out.split_once(" states, stored")?;
-    before.rsplit(char::is_whitespace).next()?.parse::<f64>().ok().map(|states| states as u64)
+    number_before(out, " states, stored").map(|states| states as u64)
+}
+
+/// What the states took beside the hash table, shared among them.
+fn state_bytes(out: &str) -> Option<f64> {
+    let mebibytes = number_before(out, "\tactual memory usage for states")?;
+    Some(mebibytes * f64::from(1 << 20) / stored(out)? as f64)
+}
+
+fn number_before(out: &str, words: &str) -> Option<f64> {
+    let (before, _) = out.split_once(words)?;
+    before.rsplit(char::is_whitespace).next()?.parse().ok()
 }
 
 /// The verifier ends with exit code 0 even then.
@@ -80,7 +100,7 @@ fn read(finished: &Finished, _: &Asked) -> Reading {
         Some(0) => Said::Answer(Verdict::Safe),
         _ => finished.failure(),
     };
-    Reading { said, states: stored(out) }
+    Reading { said, states: stored(out), state_bytes: state_bytes(out) }
 }
 
 #[cfg(test)]
@@ -103,6 +123,10 @@ State-vector 36 byte, depth reached 81, errors: 0
      2311 transitions (= stored+matched)
         0 atomic steps
 
+Stats on memory usage (in Megabytes):
+    0.061	equivalent memory usage for states (stored*(State-vector + overhead))
+    0.125	actual memory usage for states
+
 pan: elapsed time 0 seconds
 ";
     const VIOLATED: &str = "pan:1: assertion violated !((_at0&&_at1)) (at depth 12)
@@ -116,9 +140,15 @@ State-vector 28 byte, depth reached 15, errors: 1
     #[test]
     fn errors_are_counted() {
         let said = |out: &str| read(&printed(out), &asked(Question::Sc, "program"));
-        assert_eq!(said(SAFE), Reading { said: Said::Answer(Verdict::Safe), states: Some(1006) });
+        let safe = Reading {
+            said: Said::Answer(Verdict::Safe),
+            states: Some(1006),
+            state_bytes: Some(131_072.0 / 1006.0),
+        };
+        assert_eq!(said(SAFE), safe);
         assert_eq!(said(&SAFE.replace("1006", "1.25e+08")).states, Some(125_000_000));
-        assert_eq!(said(VIOLATED), Reading { said: Said::Answer(Verdict::Violated), states: Some(20) });
+        let violated = Reading { said: Said::Answer(Verdict::Violated), states: Some(20), state_bytes: None };
+        assert_eq!(said(VIOLATED), violated);
         let cut = SAFE.replace("(Spin", "error: max search depth too small\n(Spin");
         assert!(matches!(said(&cut).said, Said::Unknown(_)));
         // An error of another kind is no violated property.

@@ -39,8 +39,9 @@ fn circumstances(comparison: &Comparison, stem: &str) -> String {
         c.memory >> 20
     );
     text + "- time: wall time of whole processes, the median, with the least and the most behind it; what has to be \
-            prepared once, such\n  as compiling a verifier, is given apart\n- memory: the most of any run; `little` is \
-            less than the process that measures\n- to overtake: the tool's time divided by that of overtake with one \
+            prepared once, such\n  as compiling a verifier, is given apart\n- bytes each: what the tool says that a stored \
+            state takes; overtake counts its tables, SPIN does not\n- memory: the most of any run; `little` is less \
+            than the process that measures\n- to overtake: the tool's time divided by that of overtake with one \
             worker, run by run; above 1, overtake is faster\n"
         + if c.interrupted { "- **interrupted**: rows are missing\n" } else { "" }
         + "\n"
@@ -66,7 +67,7 @@ fn section(comparison: &Comparison, lines: &[Line], program: &str, stem: &str) -
         let _ = writeln!(text, "![time over N]({})\n", plot::file_name(stem, program));
     }
     let _ = writeln!(text, "| {} | remarks |", table::HEAD.join(" | "));
-    text += "|---|---|---|---|---:|---:|---:|---:|---|\n";
+    text += "|---|---|---|---|---:|---:|---:|---:|---:|---|\n";
     for (_, line) in own.iter().filter(|(row, _)| row.measured().is_some()) {
         let _ = writeln!(text, "| {} | {} |", line.cells.join(" | "), line.note.replace('|', "\\|"));
     }
@@ -133,7 +134,7 @@ mod tests {
         let places: Vec<_> = [
             "## Disagreements\n\n- **DISAGREEMENT about lamport, N = 2 (tso)**: overtake says violated",
             "## lamport\n\n![time over N](compare-lamport.svg)\n",
-            "| lamport, N = 2 | tso | overtake | violated | 10 | 4.00 ms | 5.9 MiB |  |  |\n",
+            "| lamport, N = 2 | tso | overtake | violated | 10 | 31.2 | 4.00 ms | 5.9 MiB |  |  |\n",
             "|  |  | trencher | WRONG: safe |",
             "- not run: cbmc (tso, N = 2, 3): it reads C\n",
             "## Commands\n",

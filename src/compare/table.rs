@@ -3,7 +3,8 @@
 use super::record::{Comparison, Outcome, Ratio, Row, Spread, words};
 use super::{Said, Verdict};
 
-pub const HEAD: [&str; 8] = ["program", "asked", "tool", "answer", "states", "time", "memory", "to overtake"];
+pub const HEAD: [&str; 9] =
+    ["program", "asked", "tool", "answer", "states", "bytes each", "time", "memory", "to overtake"];
 
 /// How a line is to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub enum Mood {
 
 pub struct Line {
     /// One for each column of [`HEAD`].
-    pub cells: [String; 8],
+    pub cells: [String; 9],
     pub mood: Mood,
     /// What does not fit a column.
     pub note: String,
@@ -63,6 +64,7 @@ fn line(comparison: &Comparison, row: &Row, base: Option<&Row>) -> Line {
         row.contestant.clone(),
         answer,
         row.states().map_or(String::new(), |n| n.to_string()),
+        row.state_bytes().map_or(String::new(), |bytes| format!("{bytes:.1}")),
         row.wall().map_or(String::new(), time),
         row.peak_kb().map_or(String::new(), memory),
         ratio.map_or(String::new(), shown_ratio),
@@ -154,10 +156,10 @@ mod tests {
             not_run("lamport", 2, "cbmc", "it reads C"),
         ];
         let expected = [
-            "lamport, N = 2|tso|overtake|safe|10|4.50 ms (4.00-5.00)|5.9 MiB||",
-            "||spin|safe|10|2.00 ms|5.9 MiB|0.45 (0.40-0.50)|prepared in 2.50 s",
-            "||trencher|out-of-time|10|60.0 s|5.9 MiB|> 13333|",
-            "||cbmc|not run|||||it reads C",
+            "lamport, N = 2|tso|overtake|safe|10|31.2|4.50 ms (4.00-5.00)|5.9 MiB||",
+            "||spin|safe|10|31.2|2.00 ms|5.9 MiB|0.45 (0.40-0.50)|prepared in 2.50 s",
+            "||trencher|out-of-time|10|31.2|60.0 s|5.9 MiB|> 13333|",
+            "||cbmc|not run||||||it reads C",
         ];
         assert_eq!(shown(rows), expected);
     }

@@ -76,6 +76,11 @@ fn bit(cell: u32) -> u64 {
     1 << (cell % CLASSES)
 }
 
+/// Does every cell of the program have a bit of its own?
+pub fn is_exact(program: &Program) -> bool {
+    program.cells() <= CLASSES as usize
+}
+
 /// The bits of a range of addresses, cut to those that exist.
 pub fn cells_in(program: &Program, range: Interval) -> u64 {
     let last = program.cells() as i64 - 1;

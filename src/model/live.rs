@@ -1,9 +1,15 @@
-//! Which registers still matter? A register is live at a location if its value may be used from there on.
+//! Which registers and cells still matter? A register is live at a location if its value may be used from there on; a cell
+//! is live for a thread if the thread may read it from there on before it has written it itself.
 //!
 //! Backward data flow on each thread's graph. What counts as a use at the end, or everywhere, is the goal's
-//! business, so callers hand those registers in. A register that is dead may be stored as 0.
+//! business, so callers hand those registers in. A register that is dead may be stored as 0, and so may a cell that is
+//! dead for every thread: whoever reads it then finds what was written later. Store buffers change nothing in that,
+//! for a thread that has written a cell finds its own store in its buffer, or in memory what came there with that store
+//! or later.
 
-use super::{EdgeId, Loc, Program, Reg, Thread, ThreadId};
+use super::access;
+use super::interval::Intervals;
+use super::{Edge, EdgeId, Instr, Loc, Program, Reg, Thread, ThreadId};
 use bit_set::BitSet;
 
 /// Per thread and location: the live registers.
@@ -79,4 +85,105 @@ fn live(thread: &Thread, always: &[Reg], at_end: &[Reg], ignored: impl Fn(EdgeId
         }
     }
     live
+}
+
+/// Per thread and location: the live cells, as a set of `access`.
+#[derive(Clone, Debug)]
+pub struct LiveCells(Vec<Vec<u64>>);
+
+impl LiveCells {
+    /// Edges that are `ignored` touch nothing.
+    pub fn of(
+        program: &Program,
+        intervals: &Intervals,
+        ignored: impl Fn(ThreadId, EdgeId) -> bool,
+    ) -> LiveCells {
+        let touched = |t: ThreadId, id: EdgeId, edge: &Edge| match ignored(t, id) {
+            true => Touched::default(),
+            false => Touched::by(program, intervals, t, edge),
+        };
+        let one = |t: ThreadId| live_cells(program.thread(t), |id, edge| touched(t, id, edge));
+        LiveCells(program.thread_ids().map(one).collect())
+    }
+
+    pub fn at(&self, t: ThreadId, loc: Loc) -> u64 {
+        self.0[t.index()][loc.index()]
+    }
+}
+
+/// The cells that an instruction may read, and those that it surely overwrites.
+#[derive(Clone, Copy, Default)]
+struct Touched {
+    read: u64,
+    overwritten: u64,
+}
+
+impl Touched {
+    fn by(program: &Program, intervals: &Intervals, t: ThreadId, edge: &Edge) -> Touched {
+        let range = || intervals.address(t, edge);
+        let access = access::of_instr(program, &edge.instr, range).cells();
+        let surely = matches!(edge.instr, Instr::Store { .. }) && range().width() == 0;
+        let exact = access::is_exact(program);
+        Touched { read: access.reads, overwritten: if surely && exact { access.writes } else { 0 } }
+    }
+}
+
+fn live_cells(thread: &Thread, touched: impl Fn(EdgeId, &Edge) -> Touched) -> Vec<u64> {
+    let mut into: Vec<Vec<(Loc, Touched)>> = vec![Vec::new(); thread.graph().node_count()];
+    for (id, edge) in thread.edges() {
+        into[edge.to.index()].push((edge.from, touched(id, edge)));
+    }
+    let mut live = vec![0; into.len()];
+    let mut todo: Vec<Loc> = thread.locations().collect();
+    while let Some(loc) = todo.pop() {
+        for &(from, Touched { read, overwritten }) in &into[loc.index()] {
+            let before = live[from.index()] | read | live[loc.index()] & !overwritten;
+            if before != live[from.index()] {
+                live[from.index()] = before;
+                todo.push(from);
+            }
+        }
+    }
+    live
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::tso;
+
+    /// The live cells of the first thread where it begins, of `x` and `y` in this order.
+    fn live_at_first(body: &str) -> [bool; 2] {
+        let source = format!("shared x, y; thread p; {body}; end; exists p.r == 0");
+        let program = tso::read(&source, &[]).unwrap().program;
+        let cells = LiveCells::of(&program, &Intervals::of(&program), |_, _| false);
+        let live = cells.at(ThreadId(0), program.thread(ThreadId(0)).initial());
+        [live & 1 != 0, live & 2 != 0]
+    }
+
+    #[test]
+    fn a_cell_is_live_until_the_thread_writes_it() {
+        assert_eq!(live_at_first("load r, [x]; store [x], 1"), [true, false]);
+        assert_eq!(live_at_first("store [x], 1; load r, [x]; load r, [y]"), [false, true]);
+        assert_eq!(live_at_first("again: store [x], 1; load r, [x]; goto again"), [false, false]);
+        assert_eq!(live_at_first("again: load r, [x]; store [x], 1; goto again"), [true, false]);
+    }
+
+    #[test]
+    fn every_way_to_a_read_must_lead_past_the_write() {
+        let ways =
+            |other: &str| format!("choose a, b; a: store [x], 1; goto on; b: {other}; on: load r, [x]");
+        assert_eq!(live_at_first(&ways("nop")), [true, false]);
+        assert_eq!(live_at_first(&ways("store [x], 2")), [false, false]);
+    }
+
+    #[test]
+    fn a_store_somewhere_overwrites_nothing_for_sure() {
+        assert_eq!(live_at_first("i = any(0..=1); store [x + i], 1; load r, [x]; load r, [y]"), [true, true]);
+    }
+
+    #[test]
+    fn locked_instructions_read() {
+        assert_eq!(live_at_first("xchg r, [x], 1; load s, [x]"), [true, false]);
+    }
 }

@@ -13,7 +13,7 @@ use super::machine::Memory;
 use super::pack::{Field, Layout};
 use crate::model::access::{self, Access, Futures};
 use crate::model::interval::{Interval, Intervals};
-use crate::model::live::{Live, Watched};
+use crate::model::live::{Live, LiveCells, Watched};
 use crate::model::mute::Mute;
 use crate::model::told::Told;
 use crate::model::{
@@ -175,6 +175,8 @@ pub struct Node {
     pub dead: Vec<(u32, Value)>,
     /// Registers of which some values can no longer be told apart here.
     pub folded: Vec<Fold>,
+    /// The cells of which the thread may still read what they hold now, as a set of `access`.
+    pub live_cells: u64,
 }
 
 /// All values of the register but those that are kept are stored as one.
@@ -242,6 +244,8 @@ pub struct Compiled {
     pub contents: Interval,
     /// Cells that the goal looks at in states that are not final.
     pub watched_cells: Vec<u32>,
+    /// Cells that matter only to threads for which they are live, as a set of `access` in which every cell has its bit.
+    pub forgettable: u64,
 }
 
 /// The slot of the lock's owner, as a thread's number plus one.
@@ -268,6 +272,7 @@ struct Compiler<'a> {
     intervals: Intervals,
     futures: Futures,
     live: Live,
+    live_cells: LiveCells,
     mute: Mute,
     told: Told,
     /// Per thread and register the value that stands for those which cannot be told apart.
@@ -296,6 +301,7 @@ impl<'a> Compiler<'a> {
             false => Told::nothing(program),
         };
         let futures = Futures::of(program, &intervals, |t, e| mute.is_mute(t, e));
+        let live_cells = LiveCells::of(program, &intervals, |t, e| mute.is_mute(t, e));
         let mut next = lock_slot(program.threads().len()) + 1;
         let mut register_base = Vec::new();
         for thread in program.threads() {
@@ -311,6 +317,7 @@ impl<'a> Compiler<'a> {
             intervals,
             futures,
             live,
+            live_cells,
             mute,
             told,
             unlike: Vec::new(),
@@ -348,6 +355,7 @@ impl<'a> Compiler<'a> {
             cells: self.program.cells(),
             contents: if self.reductions.packing { contents } else { Interval::FULL },
             watched_cells: self.watched_cells.clone(),
+            forgettable: self.forgettable(),
             threads,
         }
     }
@@ -478,6 +486,18 @@ impl<'a> Compiler<'a> {
         slots
     }
 
+    /// The cells that may be forgotten where they are dead.
+    fn forgettable(&self) -> u64 {
+        if !self.reductions.liveness || !access::is_exact(self.program) {
+            return 0;
+        }
+        let named = named_cells(self.goal);
+        let unnamed = (0..self.program.cells() as u32).filter(|&c| !named.contains(&Addr(c)));
+        unnamed
+            .filter(|&c| !self.mute.is_mute_cell(c as usize))
+            .fold(0, |set, c| set | Access::write(c).writes)
+    }
+
     /// The values of a register over all stops where it is live.
     fn register(&self, t: ThreadId, r: Reg, numbering: &Numbering) -> Option<Interval> {
         if !self.reductions.liveness || self.watched.always[t.index()].contains(&r) {
@@ -550,6 +570,7 @@ impl<'a> Compiler<'a> {
                     !self.reductions.liveness || self.watched.always[t.index()].contains(&r)
                 }),
                 folded: vec![],
+                live_cells: 0,
             });
         }
         CThread {
@@ -593,6 +614,7 @@ impl<'a> Compiler<'a> {
             plain: !self.named_locs(t).contains(&loc),
             dead: self.dead(t, slots, |r| self.live.is_live(t, loc, r)),
             folded: if numbering.is_stop(loc) { self.folded(t, loc) } else { vec![] },
+            live_cells: self.live_cells.at(t, loc),
             edges: edges.into_iter().map(|(id, e)| self.edge(t, id, e, numbering)).collect(),
         }
     }

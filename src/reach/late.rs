@@ -346,8 +346,19 @@ impl Late {
         if machine.hurries() && !self.is_plainly_normal(machine) {
             self.normalise(machine, record);
         }
+        self.forget(machine);
         if machine.has_buffers() {
             self.too_large = !self.next.pack(machine, &mut self.packed);
+        }
+    }
+
+    /// Sets cells that nobody may read any more before writing them to what stands for that.
+    #[inline]
+    fn forget(&mut self, machine: &ProgramMachine) {
+        let Late { locals, next, .. } = self;
+        let thread = |(t, &id): (usize, &LocalId)| (locals.get(id).live_cells, next.buffer(t));
+        for cell in machine.forgotten(next.at.iter().enumerate().map(thread)) {
+            next.set(machine, cell, 0);
         }
     }
 

@@ -56,6 +56,8 @@ pub(crate) struct Local {
     /// It will never move again, and has neither ended nor gone wrong.
     pub stuck: bool,
     pub future: Access,
+    /// The cells of which the thread may still read what they hold now.
+    pub live_cells: u64,
     /// What its next step touches.
     pub next: Access,
     first: u32,
@@ -233,6 +235,7 @@ impl Locals {
             arrived: node.named || number == thread.end as usize || number == thread.trap as usize,
             stuck: number == thread.stuck as usize,
             future: node.future,
+            live_cells: node.live_cells,
             next: Access::NONE,
             first: 0,
             count: 0,

@@ -26,11 +26,14 @@
 //! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
 //! instructions (`sem`), against which all of this is tested.
 
+mod forget;
 mod goal;
 mod trace;
 
 pub(crate) use goal::Ending;
 pub(crate) use trace::renamed;
+
+pub(super) use forget::Cells;
 
 use super::compile::{CThread, Code, Compiled, Modify, Op, compile, lock_slot, waits};
 use super::late::Late;
@@ -68,6 +71,8 @@ pub struct ProgramMachine {
     symmetry: Symmetry,
     memory: Memory,
     reductions: Reductions,
+    /// Cells that are forgotten where nobody may read what they hold, as a set of `access`.
+    forgettable: u64,
     /// Where threads and cells lie, if loads are as late as they can be.
     late: Option<Parts>,
     /// Per thread, what the others ever touch, if stores that change nothing are left out.
@@ -150,8 +155,10 @@ impl ProgramMachine {
         // In a block, a thread may read its own buffer while memory is held by another: then it matters what is in there.
         // And with a bound it matters how much.
         let silent = reductions.silent && memory == Memory::Tso(None) && !program.has_locks();
+        let others_ever = silent.then(|| others_ever(&code));
         ProgramMachine {
-            others_ever: silent.then(|| others_ever(&code)),
+            forgettable: code.forgettable & !others_ever.as_deref().map_or(0, forget::written_alone),
+            others_ever,
             late: if late { Parts::of(&code) } else { None },
             symmetry: if reductions.symmetry { Symmetry::of(&code) } else { Symmetry::default() },
             code,
@@ -410,13 +417,12 @@ impl ProgramMachine {
     /// The newest own store to the cell that has not reached memory.
     #[inline]
     pub(crate) fn buffered(&self, work: &Work, t: usize, cell: usize) -> Option<Value> {
-        let own = work.buffers.get(t)?;
-        own.iter().rev().find(|p| p.0 as usize == cell).map(|p| p.1)
+        work.buffer(t).iter().rev().find(|p| p.0 as usize == cell).map(|p| p.1)
     }
 
     #[inline]
     pub(crate) fn has_pending(&self, work: &Work, t: usize) -> bool {
-        work.buffers.get(t).is_some_and(|b| !b.is_empty())
+        !work.buffer(t).is_empty()
     }
 
     /// The oldest store of the thread's buffer goes to memory.
@@ -452,7 +458,7 @@ impl ProgramMachine {
     #[inline]
     fn next(&self, work: &Work, t: usize) -> Access {
         let step = self.next_step(work, t);
-        match work.buffers.get(t).and_then(|b| b.first()) {
+        match work.buffer(t).first() {
             Some(&(cell, _)) => step.union(Access::write(cell)),
             None => step,
         }
@@ -461,8 +467,7 @@ impl ProgramMachine {
     /// Everything the thread may still touch.
     #[inline]
     fn future(&self, work: &Work, t: usize) -> Access {
-        let pending = work.buffers.get(t).map_or(&[][..], |b| b);
-        let stores = pending.iter().map(|p| Access::write(p.0));
+        let stores = work.buffer(t).iter().map(|p| Access::write(p.0));
         stores.fold(self.node(work, t).future, Access::union)
     }
 
@@ -482,7 +487,7 @@ impl ProgramMachine {
 
     fn hurry(&self, work: &Work, t: usize, others: Access) -> Option<Hurry> {
         let alone = self.owns_lock(work, t);
-        if let Some(&(cell, _)) = work.buffers.get(t).and_then(|b| b.first())
+        if let Some(&(cell, _)) = work.buffer(t).first()
             && !self.is_watched(cell)
             && (alone || !others.conflicts(Access::write(cell)))
             && !self.held_up(work, t)
@@ -590,6 +595,16 @@ impl ProgramMachine {
         }
     }
 
+    /// Turns the state into the one that is stored for it; `renaming` says who was who.
+    fn represent(&self, work: &mut Work, renaming: &mut Renaming) {
+        self.bury(work);
+        let forgotten = self.forgotten_in(work);
+        self.forget(work, forgotten.clone());
+        if self.symmetry.represent(&self.code, work, &forgotten, renaming) {
+            self.forget(work, self.forgotten_in(work));
+        }
+    }
+
     /// Did the step only read, and end where its thread never moves again? Then whatever the others do next they
     /// can do without it.
     #[inline]
@@ -598,7 +613,7 @@ impl ProgramMachine {
             && self.reductions.prune
             && !self.node(base, t).visible
             && !matches!(op, Op::Store { .. } | Op::Rmw { .. } | Op::Lock | Op::Unlock)
-            && work.buffers.get(t).map(Vec::len) == base.buffers.get(t).map(Vec::len)
+            && work.buffer(t).len() == base.buffer(t).len()
     }
 
     /// All normal forms that follow when thread `t` acts in `base`.
@@ -679,6 +694,12 @@ impl Work {
         self.moved.push(t);
     }
 
+    /// What waits to reach memory, oldest first; nothing under SC.
+    #[inline]
+    pub fn buffer(&self, t: usize) -> &[(u32, Value)] {
+        self.buffers.get(t).map_or(&[], |b| b)
+    }
+
     /// The threads that moved after the first.
     fn hurried(&self) -> Sleep {
         let bit = |&t: &usize| if t < Sleep::BITS as usize { 1 << t } else { 0 };
@@ -734,7 +755,7 @@ impl Machine for ProgramMachine {
         }
         let Scratch { base, work, packed, next, others, renaming, twins, .. } = scratch;
         self.unpack(state, base);
-        self.symmetry.twins(base, renaming, twins);
+        self.symmetry.twins(base, &self.forgotten_in(base), renaming, twins);
         self.others_futures(base, &mut others.of_base);
         next.clear();
         next.extend((0..self.threads()).map(|t| self.next(base, t)));
@@ -782,7 +803,7 @@ impl ProgramMachine {
         twins.clear();
         if !self.symmetry.is_none() {
             self.unpack(state, base);
-            self.symmetry.twins(base, renaming, twins);
+            self.symmetry.twins(base, &self.forgotten_in(base), renaming, twins);
         }
         late.begin(self, state);
         for t in (0..self.threads()).filter(|t| twins.iter().all(|(later, _)| later != t)) {
@@ -815,7 +836,7 @@ impl ProgramMachine {
         if lost && self.has_no_hope(work) {
             return;
         }
-        self.symmetry.represent(&self.code, work, renaming);
+        self.represent(work, renaming);
         self.pack(work, packed);
         sink.state(packed, 0);
     }
@@ -834,9 +855,8 @@ impl ProgramMachine {
         }
         let long = work.buffers.iter().any(|b| b.len() as Value > BUFFER_LENGTH.hi);
         if !long {
-            self.bury(work);
+            self.represent(work, renaming);
             if !self.symmetry.is_none() {
-                self.symmetry.represent(&self.code, work, renaming);
                 sleep = renaming.sleep(sleep);
             }
             self.pack(work, packed);

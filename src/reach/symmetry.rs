@@ -19,7 +19,7 @@
 use super::Sleep;
 use super::alike::{Group, groups};
 use super::compile::{Compiled, Node, lock_slot};
-use super::machine::Work;
+use super::machine::{Cells, Work};
 use crate::model::Value;
 
 /// How often members that name each other are sorted anew.
@@ -140,23 +140,39 @@ impl Symmetry {
         self.orbits.iter().map(|o| &o.group.members[..])
     }
 
-    /// Turns the state, in which dead registers have been buried, into its representative.
-    pub fn represent(&self, code: &Compiled, work: &mut Work, renaming: &mut Renaming) {
+    /// Turns the state, in which dead registers have been buried, into its representative. What the `forgotten` cells
+    /// hold says nothing; the answer is whether somebody got another place, and they may hold something else now.
+    pub fn represent(
+        &self,
+        code: &Compiled,
+        work: &mut Work,
+        forgotten: &Cells,
+        renaming: &mut Renaming,
+    ) -> bool {
         renaming.begin(code.threads.len());
+        let mut any = false;
         for orbit in &self.orbits {
-            self.sort(orbit, work, renaming);
+            self.sort(orbit, work, forgotten, renaming);
             if renaming.order.iter().enumerate().any(|(new, old)| new != *old) {
                 self.rename(code, orbit, work, renaming);
+                any = true;
             }
         }
+        any
     }
 
     /// Threads whose steps need not be explored because a twin's are: each with that twin.
-    pub fn twins(&self, work: &Work, renaming: &mut Renaming, twins: &mut Vec<(usize, usize)>) {
+    pub fn twins(
+        &self,
+        work: &Work,
+        forgotten: &Cells,
+        renaming: &mut Renaming,
+        twins: &mut Vec<(usize, usize)>,
+    ) {
         twins.clear();
         for orbit in &self.orbits {
             renaming.all_alike(orbit.group.members.len());
-            let crosses = self.describe(orbit, work, renaming);
+            let crosses = self.describe(orbit, work, forgotten, renaming);
             if crosses || self.is_named_outside(orbit, work) {
                 continue;
             }
@@ -167,11 +183,11 @@ impl Symmetry {
     }
 
     /// Sorts the members; `renaming.order` says how.
-    fn sort(&self, orbit: &Orbit, work: &Work, renaming: &mut Renaming) {
+    fn sort(&self, orbit: &Orbit, work: &Work, forgotten: &Cells, renaming: &mut Renaming) {
         renaming.order.clear();
         renaming.order.extend(0..orbit.group.members.len());
         renaming.all_alike(orbit.group.members.len());
-        let crosses = self.describe(orbit, work, renaming);
+        let crosses = self.describe(orbit, work, forgotten, renaming);
         renaming.sort();
         if !crosses {
             return;
@@ -182,14 +198,14 @@ impl Symmetry {
                 return;
             }
             renaming.ranks = next;
-            self.describe(orbit, work, renaming);
+            self.describe(orbit, work, forgotten, renaming);
             renaming.sort();
         }
     }
 
     /// Writes down all that can be said of each member without saying who it is; the answer is whether a member holds
     /// what stands for another.
-    fn describe(&self, orbit: &Orbit, work: &Work, renaming: &mut Renaming) -> bool {
+    fn describe(&self, orbit: &Orbit, work: &Work, forgotten: &Cells, renaming: &mut Renaming) -> bool {
         let Renaming { keys, ends, ranks, .. } = renaming;
         let (vals, owner) = (&work.vals, work.vals[self.lock]);
         keys.clear();
@@ -198,7 +214,10 @@ impl Symmetry {
         for (i, &t) in orbit.group.members.iter().enumerate() {
             key.plain(vals[t]);
             for &slot in &orbit.shared {
-                key.plain((orbit.named_by(slot as usize, vals[slot as usize]) == Some(i)) as Value);
+                let slot = slot as usize;
+                let named =
+                    !self.is_forgotten(slot, forgotten) && orbit.named_by(slot, vals[slot]) == Some(i);
+                key.plain(named as Value);
             }
             key.plain((owner == t as Value + 1) as Value);
             let registers =
@@ -207,6 +226,7 @@ impl Symmetry {
             for slot in registers.chain(cells) {
                 match orbit.named[slot] {
                     None => key.plain(vals[slot]),
+                    Some(_) if self.is_forgotten(slot, forgotten) => key.seen(Seen::Nobody(0)),
                     Some(_) => key.seen(orbit.seen(slot, vals[slot], i, ranks)),
                 }
             }
@@ -222,6 +242,11 @@ impl Symmetry {
             ends.push(key.words.len());
         }
         key.crosses
+    }
+
+    #[inline]
+    fn is_forgotten(&self, slot: usize, forgotten: &Cells) -> bool {
+        slot.checked_sub(self.memory).is_some_and(|cell| forgotten.contains(cell))
     }
 
     /// Does a thread outside the group hold what stands for a member, or wait to store to a member's cell?

@@ -11,7 +11,8 @@ use crate::cli::terminal::Terminal;
 use crate::compare::judge;
 use crate::compare::record::{Circumstances, Comparison, Measured, Outcome, Row, Run};
 use crate::compare::{
-    Asked, Command, Finished, Question, Said, export, own, preparation_failed, reading, rehearsal_failed,
+    Asked, Command, Finished, Question, Reading, Said, export, own, preparation_failed, reading,
+    rehearsal_failed,
 };
 use crate::verdict;
 use indicatif::ProgressBar;
@@ -221,7 +222,7 @@ impl<'a> Contest<'a> {
                     } else {
                         preparation_failed(&finished)
                     };
-                    failed = wrong.map(|said| measured(said, None, &finished));
+                    failed = wrong.map(|said| measured(said.into(), &finished));
                     rehearsal = rehearses.then_some(finished);
                 }
                 Err(Trouble::Stopped) => return Ok(Err(Stopped)),
@@ -262,7 +263,7 @@ impl<'a> Contest<'a> {
             let run = match self.run(&entrant.search, contestant, &entrant.folder) {
                 Ok(finished) => {
                     let reading = reading(contestant.way, &finished, &asked);
-                    measured(reading.said, reading.states, &finished)
+                    measured(reading, &finished)
                 }
                 Err(Trouble::Stopped) => return Err(Stopped),
                 Err(Trouble::NotStarted(why)) => not_started(why),
@@ -296,10 +297,11 @@ fn row(subject: &Subject, question: Question, contestant: &Contestant, outcome: 
     }
 }
 
-fn measured(said: Said, states: Option<u64>, finished: &Finished) -> Run {
+fn measured(reading: Reading, finished: &Finished) -> Run {
     Run {
-        said,
-        states,
+        said: reading.said,
+        states: reading.states,
+        state_bytes: reading.state_bytes,
         wall_s: finished.wall.as_secs_f64(),
         cpu_s: finished.cpu.as_secs_f64(),
         peak_kb: finished.peak_kb,
@@ -307,7 +309,7 @@ fn measured(said: Said, states: Option<u64>, finished: &Finished) -> Run {
 }
 
 fn not_started(why: String) -> Run {
-    Run { said: Said::Failed(why), states: None, wall_s: 0.0, cpu_s: 0.0, peak_kb: None }
+    Run { said: Said::Failed(why), states: None, state_bytes: None, wall_s: 0.0, cpu_s: 0.0, peak_kb: None }
 }
 
 /// A folder with nothing but this file in it.

@@ -41,7 +41,7 @@ fn disagreements(comparison: &Comparison, color: Color) -> String {
 
 fn rows(comparison: &Comparison, color: Color) -> String {
     use Align::{Left, Right};
-    let mut table = Table::new(vec![Left, Left, Left, Left, Right, Left, Right, Left, Left]);
+    let mut table = Table::new(vec![Left, Left, Left, Left, Right, Right, Left, Right, Left, Left]);
     let head = table::HEAD.iter().copied().chain([""]);
     table.row(head.map(|name| Cell::new(name, Tone::Head)).collect());
     for line in table::lines(comparison) {

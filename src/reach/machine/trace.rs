@@ -4,7 +4,6 @@
 //! other names. Silent stores, which the search leaves out of buffers, are flushed here.
 
 use super::super::compile::Op;
-use super::super::symmetry::Renaming;
 use super::{ProgramMachine, Record, Scratch, Work};
 use crate::model::{ThreadId, Value};
 use crate::verdict::{Act, Action};
@@ -111,12 +110,6 @@ impl ProgramMachine {
             }
         }
         all
-    }
-
-    /// Turns the state into the one that is stored for it; `renaming` says who was who.
-    fn represent(&self, work: &mut Work, renaming: &mut Renaming) {
-        self.bury(work);
-        self.symmetry.represent(&self.code, work, renaming);
     }
 }
 
