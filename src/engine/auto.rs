@@ -14,7 +14,7 @@ use crate::verdict::{Answer, Goal, Limit, Limits, Model, Outcome};
 /// States that are worth spending in any case.
 const LITTLE: u64 = 5_000;
 /// States of a search that goes straight ahead, once there are delays and a brief search has found no short run.
-const STRAIGHT: u64 = 2_000;
+const STRAIGHT: u64 = 3_000;
 /// States of the first hunt for runs that are not short.
 const HUNT: u64 = 500_000;
 /// With each turn, there are so many times as many states to spend.

@@ -9,6 +9,7 @@
 
 use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Task, Ties};
 use super::seen::{Corner, Inserted, Offset, Seen};
+use super::shorten::shortened;
 use super::{Look, Machine, Sink, Sleep, Wanted};
 use crate::verdict::{Action, Limit, Limits};
 use crossbeam::deque::{Stealer, Worker};
@@ -18,8 +19,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Tasks that are expanded before their successors are looked up.
 const BATCH: usize = 32;
-/// A search that follows its last or best find would not be one if it took many tasks at once.
+/// A search that follows its last or best find would not be one if it took many tasks at once: a few, and a few more once
+/// it is no longer small.
 const EAGER_BATCH: usize = 2;
+const LATER_BATCH: usize = 8;
+/// The number of tasks that wait is known up to so many for each worker.
+const ROUGHLY: u64 = 256;
 /// Successors that are looked up at once: enough to hide the time that memory takes, and few enough that little room
 /// need be kept for them.
 const SLICE: usize = 64;
@@ -92,10 +97,6 @@ pub fn explore<M: Machine>(machine: &M, limits: &Limits, search: Search) -> Foun
         machine,
         limits,
         search: Search { workers: search.workers.max(1), ..search },
-        batch: match search.order {
-            Order::BreadthFirst => BATCH,
-            _ => EAGER_BATCH,
-        },
         seen: Seen::new(),
         stop: AtomicBool::new(false),
         ended: Mutex::new(Ended::default()),
@@ -148,7 +149,6 @@ struct Run<'a, M: Machine> {
     machine: &'a M,
     limits: &'a Limits,
     search: Search,
-    batch: usize,
     seen: Seen,
     stop: AtomicBool,
     ended: Mutex<Ended>,
@@ -186,7 +186,9 @@ impl<M: Machine> Run<'_, M> {
         }
         let all: Vec<Mutex<Ranked>> = queues.into_iter().map(Mutex::new).collect();
         self.work_together(
-            (0..all.len()).map(|own| RankedShare { all: &all, own, by_rank: by_rank(own) }).collect(),
+            (0..all.len())
+                .map(|own| RankedShare { all: &all, own, by_rank: by_rank(own), new: vec![] })
+                .collect(),
         );
     }
 
@@ -212,8 +214,10 @@ impl<M: Machine> Run<'_, M> {
         let mut counted = 0u64;
         while !self.stop.load(Ordering::Relaxed) && self.seen.states() <= most {
             let now = frontier.len() as u64;
-            self.waiting.fetch_add(now.wrapping_sub(counted), Ordering::Relaxed);
-            counted = now;
+            if now.abs_diff(counted) >= ROUGHLY {
+                self.waiting.fetch_add(now.wrapping_sub(counted), Ordering::Relaxed);
+                counted = now;
+            }
             let any = self.expand(desk, frontier);
             self.seen.settle(&mut desk.corner, 0);
             let before = self.seen.states();
@@ -223,12 +227,22 @@ impl<M: Machine> Run<'_, M> {
             }
         }
         self.waiting.fetch_sub(counted, Ordering::Relaxed);
+        self.transitions.fetch_add(std::mem::take(&mut desk.transitions), Ordering::Relaxed);
         self.seen.settle(&mut desk.corner, 0);
+    }
+
+    /// How many tasks are taken at once.
+    fn batch(&self) -> usize {
+        match self.search.order {
+            Order::BreadthFirst => BATCH,
+            _ if self.seen.states() < SMALL => EAGER_BATCH,
+            _ => LATER_BATCH,
+        }
     }
 
     /// Expands some tasks; `false` if none are left anywhere.
     fn expand(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier) -> bool {
-        for done in 0..self.batch {
+        for done in 0..self.batch() {
             // Only the first task is worth waiting for.
             if done > 0 && frontier.len() == 0 || desk.found.entries.len() > MANY {
                 break;
@@ -244,7 +258,7 @@ impl<M: Machine> Run<'_, M> {
     /// Looks up what was found, and puts what is new into the frontier. So many states were stored before: patience is
     /// counted in whole batches, however they are sliced.
     fn look_up(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier, before: u64) {
-        let Desk { scratch, corner, found, slots, .. } = desk;
+        let Desk { scratch, corner, found, slots, transitions, .. } = desk;
         for slice in found.entries.chunks_mut(SLICE) {
             if !self.make_room(corner, slice.len()) {
                 return;
@@ -283,7 +297,7 @@ impl<M: Machine> Run<'_, M> {
                 }
             }
         }
-        self.transitions.fetch_add(found.entries.len() as u64, Ordering::Relaxed);
+        *transitions += found.entries.len() as u64;
         found.clear();
     }
 
@@ -295,7 +309,7 @@ impl<M: Machine> Run<'_, M> {
         if !self.seen.settle(corner, room) {
             return true;
         }
-        if self.memory_exceeded(self.seen.bytes_to_grow()) {
+        if self.memory_exceeded(|| self.seen.bytes_to_grow()) {
             return false;
         }
         let grown = self.seen.grow(room, self.search.workers);
@@ -338,12 +352,13 @@ impl<M: Machine> Run<'_, M> {
             self.end(|ended| ended.limit = Some(limit));
             return true;
         }
-        self.memory_exceeded(self.seen.bytes())
+        self.memory_exceeded(|| self.seen.bytes())
     }
 
-    fn memory_exceeded(&self, seen: u64) -> bool {
+    /// Is there not enough for a set of states of that size? Nobody asks for it if there is no limit.
+    fn memory_exceeded(&self, seen: impl FnOnce() -> u64) -> bool {
         let most = match self.limits.memory {
-            Some(most) if seen + self.frontier_bytes() + BASE_BYTES > most - most / SLACK => most,
+            Some(most) if seen() + self.frontier_bytes() + BASE_BYTES > most - most / SLACK => most,
             _ => return false,
         };
         self.end(|ended| ended.limit = Some(Limit::Memory(most)));
@@ -382,7 +397,8 @@ impl<M: Machine> Run<'_, M> {
             self.seen.read(offset, &mut words);
             words
         };
-        self.machine.trace(&line.iter().rev().map(words).collect::<Vec<_>>())
+        let line = line.iter().rev().map(words).collect();
+        self.machine.trace(&shortened(self.machine, line))
     }
 }
 
@@ -393,6 +409,8 @@ struct Desk<M: Machine> {
     words: Vec<u64>,
     found: Successors,
     slots: Vec<u64>,
+    /// Taken since they were last counted for all.
+    transitions: u64,
 }
 
 impl<M: Machine> Desk<M> {
@@ -403,6 +421,7 @@ impl<M: Machine> Desk<M> {
             words: Vec::new(),
             found: Successors::default(),
             slots: Vec::new(),
+            transitions: 0,
         }
     }
 }

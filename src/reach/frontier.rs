@@ -170,6 +170,8 @@ pub struct RankedShare<'a> {
     pub own: usize,
     /// Whether this worker looks at ranks at all.
     pub by_rank: bool,
+    /// What it has found since it last took a task: the lock is worth taking once for all of them.
+    pub new: Vec<(Task, usize)>,
 }
 
 impl RankedShare<'_> {
@@ -185,12 +187,17 @@ impl RankedShare<'_> {
 
 impl Share for RankedShare<'_> {
     fn push(&mut self, task: Task, rank: usize) {
-        let rank = if self.by_rank { rank } else { 0 };
-        self.of(self.own, |tasks| tasks.push(task, rank));
+        self.new.push((task, if self.by_rank { rank } else { 0 }));
     }
 
     fn own(&mut self) -> Option<Task> {
-        self.of(self.own, Ranked::pop)
+        let mut new = std::mem::take(&mut self.new);
+        let task = self.of(self.own, |tasks| {
+            new.drain(..).for_each(|(task, rank)| tasks.push(task, rank));
+            tasks.pop()
+        });
+        self.new = new;
+        task
     }
 
     fn steal(&mut self) -> Option<Task> {
@@ -202,7 +209,7 @@ impl Share for RankedShare<'_> {
     }
 
     fn len(&self) -> usize {
-        self.of(self.own, |tasks| Frontier::len(tasks))
+        self.new.len() + self.of(self.own, |tasks| Frontier::len(tasks))
     }
 
     fn workers(&self) -> usize {

@@ -213,6 +213,14 @@ impl ProgramMachine {
         self.longest_buffer.load(Ordering::Relaxed)
     }
 
+    /// Looks before it writes: workers would wait for each other at every step.
+    #[inline]
+    fn note_length(&self, length: usize) {
+        if length > self.longest_buffer() {
+            self.longest_buffer.fetch_max(length, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn threads(&self) -> usize {
         self.code.threads.len()
     }
@@ -393,9 +401,8 @@ impl ProgramMachine {
                     return Taken::No;
                 }
                 buffer.push((cell as u32, value));
-                if buffer.len() > self.longest_buffer.load(Ordering::Relaxed) {
-                    self.longest_buffer.fetch_max(buffer.len(), Ordering::Relaxed);
-                }
+                let length = buffer.len();
+                self.note_length(length);
             }
         }
         Taken::Yes
@@ -823,7 +830,7 @@ impl ProgramMachine {
         sink: &mut impl Sink,
     ) {
         if self.has_buffers() {
-            self.longest_buffer.fetch_max(late.longest_buffer(), Ordering::Relaxed);
+            self.note_length(late.longest_buffer());
         }
         if late.is_too_large() {
             return self.too_large.store(true, Ordering::Relaxed);

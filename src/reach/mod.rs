@@ -17,6 +17,7 @@ mod locals;
 mod machine;
 pub mod pack;
 pub mod seen;
+mod shorten;
 mod symmetry;
 
 pub use explore::{Found, Goals, Order, Search, explore};

@@ -120,8 +120,10 @@ impl Seen {
 
     /// Publishes what the corner inserted, and says whether the table should grow before `wanted` more.
     pub fn settle(&self, corner: &mut Corner, wanted: usize) -> bool {
-        let states = self.states.fetch_add(corner.inserted, Ordering::Relaxed) + corner.inserted;
-        corner.inserted = 0;
+        let states = match std::mem::take(&mut corner.inserted) {
+            0 => self.states(),
+            new => self.states.fetch_add(new, Ordering::Relaxed) + new,
+        };
         let capacity = self.lock().len();
         states as usize + wanted > most_states(capacity) && capacity < MAX_CAPACITY
     }
