@@ -9,6 +9,7 @@
 //! Invariant: stops have the lowest numbers, so that a stored location needs few bits.
 
 use super::Reductions;
+use super::chain::{self, Chain};
 use super::machine::Memory;
 use super::pack::{Field, Layout};
 use crate::model::access::{self, Access, Futures};
@@ -177,6 +178,8 @@ pub struct Node {
     pub folded: Vec<Fold>,
     /// The cells of which the thread may still read what they hold now, as a set of `access`.
     pub live_cells: u64,
+    /// The chain of the thread that it is a link of, and which one.
+    pub chain: Option<(u32, u32)>,
 }
 
 /// All values of the register but those that are kept are stored as one.
@@ -190,6 +193,7 @@ pub struct Fold {
 #[derive(Clone, Debug)]
 pub struct CThread {
     pub nodes: Vec<Node>,
+    pub chains: Vec<Chain>,
     /// The node of each location.
     pub node_of: Vec<u32>,
     /// Per node the steps to the end, or `FAR`.
@@ -571,10 +575,13 @@ impl<'a> Compiler<'a> {
                 }),
                 folded: vec![],
                 live_cells: 0,
+                chain: None,
             });
         }
+        let mut nodes: Vec<Node> = nodes.into_iter().map(|n| n.expect("every number names a node")).collect();
         CThread {
-            nodes: nodes.into_iter().map(|n| n.expect("every number names a node")).collect(),
+            chains: chain::chains(&mut nodes),
+            nodes,
             node_of: numbering.nodes.clone(),
             to_end: numbering.spread(&distance(thread, &[thread.end()]), FAR),
             end: numbering.node(thread.end()),
@@ -615,6 +622,7 @@ impl<'a> Compiler<'a> {
             dead: self.dead(t, slots, |r| self.live.is_live(t, loc, r)),
             folded: if numbering.is_stop(loc) { self.folded(t, loc) } else { vec![] },
             live_cells: self.live_cells.at(t, loc),
+            chain: None,
             edges: edges.into_iter().map(|(id, e)| self.edge(t, id, e, numbering)).collect(),
         }
     }

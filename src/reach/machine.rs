@@ -542,8 +542,15 @@ impl ProgramMachine {
 
     /// Runs the thread's local steps up to its next stop.
     #[inline]
-    pub(crate) fn run(&self, work: &mut Work, t: usize, record: &mut impl Record) {
+    pub(crate) fn run<R: Record>(&self, work: &mut Work, t: usize, record: &mut R) {
         while !self.node(work, t).stop {
+            if !R::WANTED
+                && let Some((chain, link)) = self.node(work, t).chain
+            {
+                let chain = &self.code.threads[t].chains[chain as usize];
+                work.vals[t] = chain.follow(link as usize, &work.vals) as Value;
+                continue;
+            }
             if self.take_any(work, t, record) == Taken::No {
                 // It never will go on: its registers are its own.
                 work.vals[t] = self.code.threads[t].stuck as Value;

@@ -9,6 +9,7 @@
 //! Not here: judging traces. What comes out is a sequence of decisions; `sem` replays it.
 
 mod alike;
+mod chain;
 mod compile;
 mod explore;
 mod frontier;
