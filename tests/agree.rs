@@ -18,10 +18,12 @@ use proptest::prelude::*;
 use std::cell::OnceCell;
 
 const MOST: usize = 20_000;
+/// For searches that may have no end.
+const FEW: u64 = 1_000;
 
 /// All on, all off, each alone off, each alone on.
 fn reductions() -> Vec<Reductions> {
-    let switches: [fn(&mut Reductions) -> &mut bool; 10] = [
+    let switches: [fn(&mut Reductions) -> &mut bool; 11] = [
         |r| &mut r.steps,
         |r| &mut r.liveness,
         |r| &mut r.por,
@@ -32,6 +34,7 @@ fn reductions() -> Vec<Reductions> {
         |r| &mut r.symmetry,
         |r| &mut r.late,
         |r| &mut r.silent,
+        |r| &mut r.repeats,
     ];
     let mut all = vec![Reductions::ALL, Reductions::NONE];
     for switch in switches {
@@ -44,7 +47,11 @@ fn reductions() -> Vec<Reductions> {
 }
 
 fn ask(program: &Program, options: &Options) -> Answer {
-    let limits = Limits { states: Some(10 * MOST as u64), ..Limits::default() };
+    ask_within(10 * MOST as u64, program, options)
+}
+
+fn ask_within(states: u64, program: &Program, options: &Options) -> Answer {
+    let limits = Limits { states: Some(states), ..Limits::default() };
     let options = Options { engine: Engine::Explicit, ..options.clone() };
     engine::check(program, &Goal::of(program), &options, &limits).expect("no internal error").answer
 }
@@ -90,11 +97,31 @@ fn compare(program: &Program, model: Model, buffer: Option<usize>) -> Result<(),
 
 /// The goal was true at the end of a run, so every way to look for it must find it.
 fn find(program: &Program, model: Model) -> Result<(), TestCaseError> {
+    find_within(10 * MOST as u64, program, model)
+}
+
+fn find_within(states: u64, program: &Program, model: Model) -> Result<(), TestCaseError> {
     for reductions in reductions() {
         let options = Options { model, reductions, workers: 1, ..Options::default() };
-        let answer = ask(program, &options);
+        let answer = ask_within(states, program, &options);
         let found = matches!(answer, Answer::Violated(_) | Answer::Unknown(Limit::States(_)));
         prop_assert!(found, "{reductions:?}: the explorer says {answer:?}");
+    }
+    Ok(())
+}
+
+/// Loops may fill buffers without end: then the plain machine has short ones. What it finds there must be found.
+fn find_with_short_buffers(program: &Program) -> Result<(), TestCaseError> {
+    let plain = naive(program, &Goal::of(program), Model::Tso, Some(4), MOST / 4);
+    for reductions in reductions() {
+        let options = Options { model: Model::Tso, reductions, workers: 1, ..Options::default() };
+        let answer = ask_within(FEW, program, &options);
+        let wrong = match plain {
+            Naive::Violated => matches!(answer, Answer::Safe(_)),
+            Naive::Safe => matches!(answer, Answer::Violated(_)),
+            Naive::Bounded | Naive::Unknown => false,
+        };
+        prop_assert!(!wrong, "{reductions:?}: the plain machine says {plain:?}, the explorer {answer:?}");
     }
     Ok(())
 }
@@ -356,6 +383,36 @@ fn a_thread_may_come_back_with_more_in_its_buffer() {
     }
 }
 
+/// The loop of the first thread fills its buffer as often as it likes before `y` is 1, and at most once after that.
+#[test]
+fn a_store_that_a_loop_repeats_can_be_flushed_many_times() {
+    let source = |last: &str| {
+        format!(
+            "shared x, y
+             thread p
+             L:  store [x], 1
+                 load  r, [y]
+                 if r == 0 goto L
+             end
+             thread q
+                 xchg s, [y], 1
+                 repeat k in 0..5 {{ load a, [x]; assume a == 1; xchg b, [x], 0 }}
+                 load a, [x]
+             end
+             exists q.a == {last}"
+        )
+    };
+    let answer = |last: &str, repeats: bool| {
+        let program = overtake::front::tso::read(&source(last), &[]).expect("readable").program;
+        let reductions = Reductions { repeats, ..Reductions::ALL };
+        ask(&program, &Options { model: Model::Tso, reductions, workers: 1, ..Options::default() })
+    };
+    assert!(matches!(answer("1", true), Answer::Violated(_)));
+    assert!(matches!(answer("1", false), Answer::Violated(_)));
+    assert!(matches!(answer("2", true), Answer::Safe(_)));
+    assert!(matches!(answer("2", false), Answer::Unknown(Limit::States(_))));
+}
+
 /// A fence and a load leave the same location, and only the fence is possible while the other holds memory. The native
 /// language would write a choice between the two.
 #[test]
@@ -466,6 +523,34 @@ proptest! {
         find(&dense.0, Model::Tso)?;
         find(&reading.0, Model::Tso)?;
         find(&overseen.0, Model::Tso)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+
+    #[test]
+    fn what_loops_put_into_buffers_is_found(
+        any in program(Shape { blocks: false, ..SMALL }),
+        dense in program(Shape { blocks: false, loops: true, ..DENSE }),
+        reading in program(Shape { blocks: false, ..READING }),
+        template in template_program(2, true),
+    ) {
+        find_with_short_buffers(&any.0)?;
+        find_with_short_buffers(&dense.0)?;
+        find_with_short_buffers(&reading.0)?;
+        find_with_short_buffers(&template.0)?;
+    }
+
+    #[test]
+    fn what_a_run_shows_is_found_in_spite_of_loops(
+        any in pointed_program(Shape { blocks: false, ..SMALL }, Model::Tso),
+        dense in pointed_program(Shape { blocks: false, loops: true, ..DENSE }, Model::Tso),
+        reading in pointed_program(Shape { blocks: false, ..READING }, Model::Tso),
+    ) {
+        find_within(FEW, &any.0, Model::Tso)?;
+        find_within(FEW, &dense.0, Model::Tso)?;
+        find_within(FEW, &reading.0, Model::Tso)?;
     }
 }
 

@@ -203,6 +203,7 @@ fn combinations() -> Vec<Reductions> {
         late: bit(n, 8),
         // Under SC there is no buffer.
         silent: true,
+        repeats: true,
     };
     (0..512).map(one).collect()
 }

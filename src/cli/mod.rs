@@ -250,6 +250,9 @@ struct Without {
     /// Buffers stores that change nothing too
     #[arg(long)]
     no_silent: bool,
+    /// Puts each of the stores that a loop repeats into the buffer
+    #[arg(long)]
+    no_repeats: bool,
     /// Searches for delays that the program's text refutes, unless by a fence
     #[arg(long)]
     no_static: bool,
@@ -340,6 +343,7 @@ impl SearchArgs {
                 symmetry: !without.no_symmetry,
                 late: !without.no_late,
                 silent: !without.no_silent,
+                repeats: !without.no_repeats,
             },
             pruning: if without.no_static { Pruning::Off } else { Pruning::On },
             ..default

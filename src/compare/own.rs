@@ -30,6 +30,7 @@ const NAIVE: &[&str] = &[
     "--no-symmetry",
     "--no-late",
     "--no-silent",
+    "--no-repeats",
 ];
 
 /// Other ways to the same answer, the more independent first: what they are called, and how they are asked. Robustness

@@ -27,14 +27,18 @@
 //! out of the rest of the run. A row that is long is cut, and an anchor with many choices is preceded by steps of
 //! rows alone: those are steps of the run too, and shorten the rest of it.
 //!
+//! A row that comes back to where it stood after its last store, with the same store, could go on filling the buffer for
+//! ever: that store enters as many (`machine/pending`), and the row ends. What the loop reads must still be there for that;
+//! if another's anchor changes it, the choices have the thread past its last load of it, and from there it comes round to
+//! the store once more.
+//!
 //! There are no sleep sets here: they would save few steps, and looking again at states that wake up costs more.
 //! Not here: `lock` … `unlock` blocks and bounded buffers; `machine` has the steps of such programs.
 
 mod row;
 
 use super::locals::{Act as Effect, LocalId, Locals};
-use super::machine::{ProgramMachine, Record};
-use crate::model::Value;
+use super::machine::{Pending, ProgramMachine, Record, enter};
 use crate::model::access::Access;
 use crate::verdict::Act;
 use row::{End, Row, Standing, What};
@@ -54,15 +58,15 @@ struct Anchor {
     /// The cell that it changes, and to what.
     write: Option<(u32, u64)>,
     /// What enters the buffer.
-    buffered: Option<(u32, Value)>,
+    buffered: Option<Pending>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     /// The thread takes this one of the local state's moves.
     Move(usize),
-    /// The oldest store of its buffer reaches memory.
-    Flush,
+    /// The oldest store of its buffer reaches memory, and of many, more may stay.
+    Flush { stays: bool },
 }
 
 /// A thread that may load before an anchor, and how far: some of `how_far`.
@@ -142,11 +146,15 @@ impl Late {
     fn find_flush(&mut self, machine: &ProgramMachine, t: usize) {
         let (base, row) = (&self.base, &self.rows[t]);
         let oldest = base.buffer(t).first().map(|&store| (0, store));
-        let Some((steps, (cell, value))) = oldest.or_else(|| row.first_store()) else { return };
-        let raw = machine.parts().cell(cell).raw(value);
-        let write = (raw != base.memory(machine, cell)).then_some((cell, raw));
+        let Some((steps, store)) = oldest.or_else(|| row.first_store()) else { return };
+        let raw = machine.parts().cell(store.cell).raw(store.value);
+        let write = (raw != base.memory(machine, store.cell)).then_some((store.cell, raw));
         let to = row.after(base, t, steps);
-        self.anchors.push(Anchor { thread: t, steps, how: How::Flush, to, write, buffered: None });
+        let flush = |stays| Anchor { thread: t, steps, how: How::Flush { stays }, to, write, buffered: None };
+        self.anchors.push(flush(false));
+        if store.many && write.is_some() {
+            self.anchors.push(flush(true));
+        }
     }
 
     /// What the thread may do where its row ends.
@@ -166,7 +174,7 @@ impl Late {
             let now = |cell: u32| row.view(machine, base, t, cell);
             let (to, set) = locals.effect(machine, t, from, number, now);
             let buffers = machine.has_buffers() && matches!(act, Effect::Store { .. });
-            let value = |(cell, raw): (u32, u64)| (cell, machine.parts().cell(cell).value(raw));
+            let value = |(cell, raw): (u32, u64)| Pending::one(cell, machine.parts().cell(cell).value(raw));
             let (write, buffered) = match set {
                 Some((cell, raw)) if buffers && row.is_silent(machine, base, t, cell, raw) => (None, None),
                 set if buffers => (None, set.map(value)),
@@ -292,13 +300,17 @@ impl Late {
     fn advance<R: Record>(&mut self, machine: &ProgramMachine, t: usize, steps: usize, record: &mut R) {
         if R::WANTED {
             for step in &self.rows[t].steps[..steps] {
-                record.push(t, self.locals.told(self.locals.get(step.from).moves().start));
+                let told = self.locals.told(self.locals.get(step.from).moves().start);
+                match step.what {
+                    What::Store(store) if store.many => record.push_many(t, told),
+                    _ => record.push(t, told),
+                }
             }
         }
         let to = self.rows[t].after(&self.base, t, steps);
         self.go(machine, t, to);
         if machine.has_buffers() {
-            self.next.buffers[t].extend(self.rows[t].stores(steps));
+            self.rows[t].stores(steps).for_each(|store| enter(&mut self.next.buffers[t], store));
         }
     }
 
@@ -314,9 +326,12 @@ impl Late {
             }
         }
         match anchor.how {
-            How::Flush => {
-                record.push(anchor.thread, Act::Flush);
-                self.next.flush(machine, anchor.thread);
+            How::Flush { stays } => {
+                match stays {
+                    true => record.push_many(anchor.thread, Act::Flush),
+                    false => record.push(anchor.thread, Act::Flush),
+                }
+                self.next.flush(machine, anchor.thread, stays);
             }
             How::Move(number) => {
                 record.push(anchor.thread, self.locals.told(number));
@@ -325,7 +340,7 @@ impl Late {
                     self.next.set(machine, cell, raw);
                 }
                 if let Some(store) = anchor.buffered {
-                    self.next.buffers[anchor.thread].push(store);
+                    enter(&mut self.next.buffers[anchor.thread], store);
                 }
             }
         }
@@ -368,7 +383,7 @@ impl Late {
                 Hurry::Step => self.hurry(machine, t, record),
                 Hurry::Flush => {
                     record.push(t, Act::Flush);
-                    self.next.flush(machine, t);
+                    self.next.flush(machine, t, false);
                 }
             }
         }
@@ -411,7 +426,7 @@ impl Late {
         let Late { locals, next, others_next, .. } = self;
         others_futures(locals, next, others_next);
         (0..next.at.len()).find_map(|t| {
-            if let Some(&(cell, _)) = next.buffer(t).first() {
+            if let Some(&Pending { cell, .. }) = next.buffer(t).first() {
                 let free = !machine.is_watched(cell) && !others_next[t].conflicts(Access::write(cell));
                 return free.then_some((t, Hurry::Flush));
             }
@@ -433,7 +448,7 @@ impl Late {
 /// Per thread, everything that the others may still touch.
 fn others_futures(locals: &Locals, standing: &Standing, out: &mut Vec<Access>) {
     let future = |(t, &id): (usize, &LocalId)| {
-        let waiting = standing.buffer(t).iter().map(|store| Access::write(store.0));
+        let waiting = standing.buffer(t).iter().map(|store| Access::write(store.cell));
         waiting.fold(locals.get(id).future, Access::union)
     };
     out.clear();

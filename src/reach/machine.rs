@@ -28,9 +28,11 @@
 
 mod forget;
 mod goal;
+mod pending;
 mod trace;
 
 pub(crate) use goal::Ending;
+pub(crate) use pending::{Pending, enter, leave};
 pub(crate) use trace::renamed;
 
 pub(super) use forget::Cells;
@@ -77,6 +79,8 @@ pub struct ProgramMachine {
     late: Option<Parts>,
     /// Per thread, what the others ever touch, if stores that change nothing are left out.
     others_ever: Option<Vec<Access>>,
+    /// Whether stores that a loop repeats are one entry of a buffer.
+    repeats: bool,
     /// Whether somebody wants to know how far from the goal a state is.
     ranking: bool,
     /// Whether a thread's own error is a goal.
@@ -93,7 +97,7 @@ pub struct ProgramMachine {
 pub(crate) struct Work {
     pub vals: Vec<Value>,
     /// Oldest store first; empty lists under SC.
-    pub buffers: Vec<Vec<(u32, Value)>>,
+    pub buffers: Vec<Vec<Pending>>,
     /// Threads that have moved since the step began.
     pub moved: Vec<usize>,
 }
@@ -104,6 +108,11 @@ pub(crate) trait Record: Clone + Default {
     const WANTED: bool;
 
     fn push(&mut self, thread: usize, act: Act);
+
+    /// The same of many: a store that enters the buffer as many, or a flush that leaves more of the same there.
+    fn push_many(&mut self, thread: usize, act: Act) {
+        self.push(thread, act);
+    }
 }
 
 impl Record for () {
@@ -160,6 +169,7 @@ impl ProgramMachine {
             forgettable: code.forgettable & !others_ever.as_deref().map_or(0, forget::written_alone),
             others_ever,
             late: if late { Parts::of(&code) } else { None },
+            repeats: late && reductions.repeats && memory != Memory::Sc,
             symmetry: if reductions.symmetry { Symmetry::of(&code) } else { Symmetry::default() },
             code,
             memory,
@@ -248,6 +258,10 @@ impl ProgramMachine {
         self.reductions.prune
     }
 
+    pub(super) fn repeats(&self) -> bool {
+        self.repeats
+    }
+
     pub(super) fn has_buffers(&self) -> bool {
         self.memory != Memory::Sc
     }
@@ -273,7 +287,7 @@ impl ProgramMachine {
         }
     }
 
-    pub(super) fn unpack_buffers(&self, words: &[u64], buffers: &mut Vec<Vec<(u32, Value)>>) {
+    pub(super) fn unpack_buffers(&self, words: &[u64], buffers: &mut Vec<Vec<Pending>>) {
         let (mut stream, mut at) = (Stream::new(), 0);
         buffers.resize(self.threads(), Vec::new());
         let lengths: Vec<Value> =
@@ -283,7 +297,8 @@ impl ProgramMachine {
             for _ in 0..length {
                 let addr = stream.read(words, &mut at, self.addresses()) as u32;
                 let value = stream.read(words, &mut at, self.code.contents);
-                buffer.push((addr, value));
+                let many = self.repeats && stream.read(words, &mut at, BIT) != 0;
+                buffer.push(Pending { cell: addr, value, many });
             }
         }
     }
@@ -298,14 +313,17 @@ impl ProgramMachine {
     }
 
     /// Appends what waits in the buffers.
-    pub(super) fn pack_buffers(&self, buffers: &[Vec<(u32, Value)>], out: &mut Vec<u64>) {
+    pub(super) fn pack_buffers(&self, buffers: &[Vec<Pending>], out: &mut Vec<u64>) {
         let mut stream = Stream::new();
         for buffer in buffers {
             stream.write(out, BUFFER_LENGTH, buffer.len() as Value);
         }
-        for &(addr, value) in buffers.iter().flatten() {
-            stream.write(out, self.addresses(), addr as Value);
-            stream.write(out, self.code.contents, value);
+        for store in buffers.iter().flatten() {
+            stream.write(out, self.addresses(), store.cell as Value);
+            stream.write(out, self.code.contents, store.value);
+            if self.repeats {
+                stream.write(out, BIT, store.many as Value);
+            }
         }
     }
 
@@ -400,7 +418,7 @@ impl ProgramMachine {
                     self.overflowed.store(true, Ordering::Relaxed);
                     return Taken::No;
                 }
-                buffer.push((cell as u32, value));
+                buffer.push(Pending::one(cell as u32, value));
                 let length = buffer.len();
                 self.note_length(length);
             }
@@ -424,7 +442,7 @@ impl ProgramMachine {
     /// The newest own store to the cell that has not reached memory.
     #[inline]
     pub(crate) fn buffered(&self, work: &Work, t: usize, cell: usize) -> Option<Value> {
-        work.buffer(t).iter().rev().find(|p| p.0 as usize == cell).map(|p| p.1)
+        work.buffer(t).iter().rev().find(|p| p.cell as usize == cell).map(|p| p.value)
     }
 
     #[inline]
@@ -437,8 +455,8 @@ impl ProgramMachine {
         if !self.has_pending(work, t) || self.held_up(work, t) {
             return Taken::No;
         }
-        let (cell, value) = work.buffers[t].remove(0);
-        work.vals[self.code.memory + cell as usize] = value;
+        let store = leave(&mut work.buffers[t], false);
+        work.vals[self.code.memory + store.cell as usize] = store.value;
         Taken::Yes
     }
 
@@ -466,7 +484,7 @@ impl ProgramMachine {
     fn next(&self, work: &Work, t: usize) -> Access {
         let step = self.next_step(work, t);
         match work.buffer(t).first() {
-            Some(&(cell, _)) => step.union(Access::write(cell)),
+            Some(store) => step.union(Access::write(store.cell)),
             None => step,
         }
     }
@@ -474,7 +492,7 @@ impl ProgramMachine {
     /// Everything the thread may still touch.
     #[inline]
     fn future(&self, work: &Work, t: usize) -> Access {
-        let stores = work.buffer(t).iter().map(|p| Access::write(p.0));
+        let stores = work.buffer(t).iter().map(|p| Access::write(p.cell));
         stores.fold(self.node(work, t).future, Access::union)
     }
 
@@ -494,7 +512,7 @@ impl ProgramMachine {
 
     fn hurry(&self, work: &Work, t: usize, others: Access) -> Option<Hurry> {
         let alone = self.owns_lock(work, t);
-        if let Some(&(cell, _)) = work.buffer(t).first()
+        if let Some(&Pending { cell, .. }) = work.buffer(t).first()
             && !self.is_watched(cell)
             && (alone || !others.conflicts(Access::write(cell)))
             && !self.held_up(work, t)
@@ -698,6 +716,8 @@ enum Hurry {
 /// The length of a buffer in a packed state; longer ones are refused before.
 pub(super) const BUFFER_LENGTH: Interval = Interval { lo: 0, hi: 0xffff };
 
+const BIT: Interval = Interval { lo: 0, hi: 1 };
+
 impl Work {
     /// Becomes `other` as thread `t` begins to move.
     #[inline]
@@ -710,7 +730,7 @@ impl Work {
 
     /// What waits to reach memory, oldest first; nothing under SC.
     #[inline]
-    pub fn buffer(&self, t: usize) -> &[(u32, Value)] {
+    pub fn buffer(&self, t: usize) -> &[Pending] {
         self.buffers.get(t).map_or(&[], |b| b)
     }
 
@@ -806,8 +826,7 @@ impl Machine for ProgramMachine {
     }
 
     fn trace(&self, line: &[Vec<u64>]) -> Vec<Action> {
-        let actions = self.walk(line).0;
-        if self.others_ever.is_some() { self.with_silent_flushes(&actions) } else { actions }
+        self.walk(line).0
     }
 }
 

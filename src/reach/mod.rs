@@ -25,7 +25,7 @@ pub use explore::{Found, Goals, Order, Search, explore};
 pub use machine::{Memory, ProgramMachine};
 // For the machines that other modules build on this one.
 pub(crate) use compile::{CEdge, Node, Op, lock_slot};
-pub(crate) use machine::{Ending, Record, Scratch, Taken, Work, renamed};
+pub(crate) use machine::{Ending, Pending, Record, Scratch, Taken, Work, renamed};
 
 use crate::verdict::Action;
 
@@ -52,6 +52,8 @@ pub struct Reductions {
     pub late: bool,
     /// Under TSO, a store of what its cell holds anyway does not enter the buffer.
     pub silent: bool,
+    /// Under TSO, a store that a loop repeats while nothing that it reads changes is one entry of the buffer.
+    pub repeats: bool,
 }
 
 impl Reductions {
@@ -70,6 +72,7 @@ impl Reductions {
             symmetry: on,
             late: on,
             silent: on,
+            repeats: on,
         }
     }
 }

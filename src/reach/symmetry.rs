@@ -19,7 +19,7 @@
 use super::Sleep;
 use super::alike::{Group, groups};
 use super::compile::{Compiled, Node, lock_slot};
-use super::machine::{Cells, Work};
+use super::machine::{Cells, Pending, Work};
 use crate::model::Value;
 
 /// How often members that name each other are sorted anew.
@@ -52,7 +52,7 @@ struct Orbit {
 #[derive(Default)]
 pub struct Renaming {
     vals: Vec<Value>,
-    buffers: Vec<Vec<(u32, Value)>>,
+    buffers: Vec<Vec<Pending>>,
     /// What can be said of each member of a group, one after the other, and where each ends.
     keys: Vec<Value>,
     ends: Vec<usize>,
@@ -230,12 +230,13 @@ impl Symmetry {
                     Some(_) => key.seen(orbit.seen(slot, vals[slot], i, ranks)),
                 }
             }
-            for &(cell, value) in self.pending(work, t) {
+            for &Pending { cell, value, many } in work.buffer(t) {
                 let (family, place) = match orbit.family[cell as usize] {
                     None => (-1, Seen::Nobody(cell as Value)),
                     Some((family, named)) => (family as Value, Seen::member(named, i, ranks)),
                 };
                 key.plain(family);
+                key.plain(many as Value);
                 key.seen(place);
                 key.seen(orbit.seen(self.memory + cell as usize, value, i, ranks));
             }
@@ -256,15 +257,11 @@ impl Symmetry {
             let node = work.vals[t] as usize;
             let mut registers = self.live[t][node].iter().map(|r| self.register_base[t] + *r as usize);
             registers.any(|s| orbit.named_by(s, work.vals[s]).is_some())
-                || self.pending(work, t).iter().any(|&(cell, value)| {
+                || work.buffer(t).iter().any(|&Pending { cell, value, .. }| {
                     let named = orbit.named_by(self.memory + cell as usize, value);
                     orbit.family[cell as usize].is_some() || named.is_some()
                 })
         })
-    }
-
-    fn pending<'a>(&self, work: &'a Work, t: usize) -> &'a [(u32, Value)] {
-        work.buffers.get(t).map_or(&[], |b| b)
     }
 
     /// Puts the members of the group into their new order.
@@ -308,10 +305,10 @@ impl Symmetry {
             for (t, buffer) in work.buffers.iter_mut().enumerate() {
                 let from = orbit.place[t].map_or(t, |new| members[order[new]]);
                 buffer.clear();
-                buffer.extend(buffers[from].iter().map(|&(cell, value)| {
+                buffer.extend(buffers[from].iter().map(|&Pending { cell, value, many }| {
                     let place = orbit.family[cell as usize];
                     let to = place.map_or(cell, |(family, old)| orbit.group.cells[family][new_place[old]]);
-                    (to, renamed(self.memory + cell as usize, value))
+                    Pending { cell: to, value: renamed(self.memory + cell as usize, value), many }
                 }));
             }
         }

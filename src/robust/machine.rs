@@ -30,8 +30,8 @@ use crate::model::{EdgeId, Instr, Program, ThreadId, Value};
 use crate::reach::pack::Layout;
 use crate::reach::seen::MAX_WORDS;
 use crate::reach::{
-    CEdge, Look, Machine, Memory, Node, Op, ProgramMachine, Record, Reductions, Scratch, Sink, Sleep, Taken,
-    Wanted, Work, lock_slot, renamed,
+    CEdge, Look, Machine, Memory, Node, Op, Pending, ProgramMachine, Record, Reductions, Scratch, Sink,
+    Sleep, Taken, Wanted, Work, lock_slot, renamed,
 };
 use crate::verdict::{Act, Action, Goal};
 use bit_set::BitSet;
@@ -185,7 +185,7 @@ impl<'a> AttackMachine<'a> {
         let attacker = self.targets[attack.vals[Slots::TARGET] as usize].thread;
         for cell in 0..self.slots.cells {
             if attack.vals[self.slots.buffered(cell)] != 0 {
-                buffers[attacker].push((cell as u32, attack.vals[self.slots.value(cell)]));
+                buffers[attacker].push(Pending::one(cell as u32, attack.vals[self.slots.value(cell)]));
             }
         }
     }
@@ -194,7 +194,7 @@ impl<'a> AttackMachine<'a> {
         self.base.bury(&mut attack.work);
         let (from, to) = (self.slots.buffered(0), self.slots.after(0));
         attack.vals[from..to].fill(0);
-        for &(cell, value) in attack.work.buffers.iter().flatten() {
+        for &Pending { cell, value, .. } in attack.work.buffers.iter().flatten() {
             attack.vals[self.slots.buffered(cell as usize)] = 1;
             attack.vals[self.slots.value(cell as usize)] = value;
         }
@@ -283,8 +283,8 @@ impl<'a> AttackMachine<'a> {
         let cell = self.base.cell(work, addr)?;
         let value = value.eval(&work.vals)?;
         let buffer = &mut work.buffers[t];
-        buffer.retain(|(c, _)| *c as usize != cell);
-        buffer.push((cell as u32, value));
+        buffer.retain(|store| store.cell as usize != cell);
+        buffer.push(Pending::one(cell as u32, value));
         work.vals[t] = edge.to as Value;
         Some(cell)
     }

@@ -4,7 +4,7 @@
 //! Not here: which part of a row matters to others.
 
 use super::super::locals::{Act, Kind, LocalId, Locals};
-use super::super::machine::{BUFFER_LENGTH, ProgramMachine};
+use super::super::machine::{BUFFER_LENGTH, Pending, ProgramMachine, leave};
 use super::super::seen::MAX_WORDS;
 use crate::model::Value;
 use crate::model::access::Access;
@@ -18,7 +18,7 @@ pub(super) struct Standing {
     pub words: Vec<u64>,
     pub at: Vec<LocalId>,
     /// Oldest store first; no buffers under SC.
-    pub buffers: Vec<Vec<(u32, Value)>>,
+    pub buffers: Vec<Vec<Pending>>,
 }
 
 impl Standing {
@@ -46,7 +46,7 @@ impl Standing {
     }
 
     #[inline]
-    pub fn buffer(&self, t: usize) -> &[(u32, Value)] {
+    pub fn buffer(&self, t: usize) -> &[Pending] {
         self.buffers.get(t).map_or(&[], |b| b)
     }
 
@@ -61,9 +61,9 @@ impl Standing {
         machine.parts().cell(cell).set(&mut self.words, raw);
     }
 
-    /// The oldest store of the buffer reaches memory.
-    pub fn flush(&mut self, machine: &ProgramMachine, t: usize) {
-        let (cell, value) = self.buffers[t].remove(0);
+    /// The oldest store of the buffer reaches memory, and more of the same may stay.
+    pub fn flush(&mut self, machine: &ProgramMachine, t: usize, stays: bool) {
+        let Pending { cell, value, .. } = leave(&mut self.buffers[t], stays);
         self.set(machine, cell, machine.parts().cell(cell).raw(value));
     }
 
@@ -91,8 +91,9 @@ pub(super) enum What {
     /// A load from memory.
     Load(u32),
     /// A store enters the buffer.
-    Store(u32, Value),
-    /// Nobody else has to do with it: a load from the own buffer, a silent store, a fence with nothing to wait for.
+    Store(Pending),
+    /// Nobody else has to do with it: a load from the own buffer, a silent store or one more of many, a fence with nothing
+    /// to wait for.
     Own,
 }
 
@@ -136,13 +137,16 @@ impl Row {
             }
             let Some((what, to)) = self.next(machine, locals, base, t, from) else { break End::Nothing };
             // A store that enters the buffer is followed by its flush before the goal counts.
-            if !matches!(what, What::Store(..)) {
+            if !matches!(what, What::Store(_)) {
                 if locals.get(to).arrived || locals.get(from).seen {
                     break End::Anchor;
                 }
                 if self.has_been_at(base.at[t], to) {
                     break End::Nothing;
                 }
+            }
+            if machine.repeats() && self.closes_loop(what, to) {
+                break End::Nothing;
             }
             self.push(Step { from, to, what });
             from = to;
@@ -168,9 +172,10 @@ impl Row {
         }
         match locals.a_move(local.moves().start).act {
             Act::Store { cell, raw, to } => {
-                let silent = self.is_silent(machine, base, t, cell, raw);
-                let value = machine.parts().cell(cell).value(raw);
-                Some((if silent { What::Own } else { What::Store(cell, value) }, to))
+                let store = Pending::one(cell, machine.parts().cell(cell).value(raw));
+                let known = self.newest(base, t).is_some_and(|last| last.many && last.is_like(store))
+                    || self.is_silent(machine, base, t, cell, raw);
+                Some((if known { What::Own } else { What::Store(store) }, to))
             }
             Act::Fence { to } => (!self.has_pending(base, t)).then_some((What::Own, to)),
             Act::Local { .. } | Act::Load { .. } | Act::Rmw { .. } => {
@@ -183,8 +188,21 @@ impl Row {
         self.steps.push(step);
         match step.what {
             What::Load(cell) => self.reads = self.reads.union(Access::read(cell)),
-            What::Store(..) => self.stored = self.steps.len(),
+            What::Store(_) => self.stored = self.steps.len(),
             What::Own => {}
+        }
+    }
+
+    /// Does a store bring the thread back to where it stood after the last one, which was the same? Then it can go round
+    /// as often as it likes, and the last one is many.
+    fn closes_loop(&mut self, what: What, to: LocalId) -> bool {
+        let Some(last) = self.stored.checked_sub(1).map(|last| &mut self.steps[last]) else { return false };
+        match (&mut last.what, what) {
+            (What::Store(first), What::Store(again)) if last.to == to && first.is_like(again) => {
+                first.many = true;
+                true
+            }
+            _ => false,
         }
     }
 
@@ -202,24 +220,32 @@ impl Row {
 
     /// Stores among so many steps.
     #[inline]
-    pub fn stores(&self, steps: usize) -> impl DoubleEndedIterator<Item = (u32, Value)> {
+    pub fn stores(&self, steps: usize) -> impl DoubleEndedIterator<Item = Pending> {
         let stored = &self.steps[..steps.min(self.stored)];
         stored.iter().filter_map(|s| match s.what {
-            What::Store(cell, value) => Some((cell, value)),
+            What::Store(store) => Some(store),
             What::Load(_) | What::Own => None,
         })
     }
 
     /// Steps up to the first store that enters the buffer, and what it writes.
-    pub fn first_store(&self) -> Option<(usize, (u32, Value))> {
-        let first = self.steps.iter().position(|s| matches!(s.what, What::Store(..)))?;
+    pub fn first_store(&self) -> Option<(usize, Pending)> {
+        let first = self.steps.iter().position(|s| matches!(s.what, What::Store(_)))?;
         Some((first + 1, self.stores(first + 1).next()?))
     }
 
     /// At its end, the newest own store to a cell that is not in memory.
     pub fn buffered(&self, base: &Standing, t: usize, cell: u32) -> Option<Value> {
-        let newest = self.stores(self.steps.len()).rev().chain(base.buffer(t).iter().rev().copied());
-        newest.into_iter().find(|store| store.0 == cell).map(|store| store.1)
+        self.newest_first(base, t).find(|store| store.cell == cell).map(|store| store.value)
+    }
+
+    /// At its end, what entered the buffer last.
+    fn newest(&self, base: &Standing, t: usize) -> Option<Pending> {
+        self.newest_first(base, t).next()
+    }
+
+    fn newest_first(&self, base: &Standing, t: usize) -> impl Iterator<Item = Pending> {
+        self.stores(self.steps.len()).rev().chain(base.buffer(t).iter().rev().copied())
     }
 
     /// At its end, what the thread finds in a cell.

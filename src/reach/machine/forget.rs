@@ -7,8 +7,7 @@
 //! alone writes them, and few of them are ever dead.
 //! Not here: programs with so many cells that sets of them are not exact; nothing is forgotten there.
 
-use super::{ProgramMachine, Work};
-use crate::model::Value;
+use super::{Pending, ProgramMachine, Work};
 use crate::model::access::Access;
 
 impl ProgramMachine {
@@ -17,13 +16,13 @@ impl ProgramMachine {
     #[inline]
     pub(in super::super) fn forgotten<'a>(
         &self,
-        threads: impl Iterator<Item = (u64, &'a [(u32, Value)])>,
+        threads: impl Iterator<Item = (u64, &'a [Pending])>,
     ) -> Cells {
         if self.forgettable == 0 {
             return Cells(0);
         }
-        let stored = |buffer: &[(u32, Value)]| buffer.iter().fold(0, |all, store| all | 1 << store.0);
-        let read = |(live, buffer): (u64, &[(u32, Value)])| live & !stored(buffer);
+        let stored = |buffer: &[Pending]| buffer.iter().fold(0, |all, store| all | 1 << store.cell);
+        let read = |(live, buffer): (u64, &[Pending])| live & !stored(buffer);
         Cells(self.forgettable & !threads.map(read).fold(0, |all, own| all | own))
     }
 
