@@ -527,7 +527,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn what_loops_put_into_buffers_is_found(
