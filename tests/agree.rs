@@ -405,7 +405,8 @@ fn a_store_that_a_loop_repeats_can_be_flushed_many_times() {
     let answer = |last: &str, repeats: bool| {
         let program = overtake::front::tso::read(&source(last), &[]).expect("readable").program;
         let reductions = Reductions { repeats, ..Reductions::ALL };
-        ask(&program, &Options { model: Model::Tso, reductions, workers: 1, ..Options::default() })
+        let options = Options { model: Model::Tso, reductions, workers: 1, ..Options::default() };
+        ask_within(4 * FEW, &program, &options)
     };
     assert!(matches!(answer("1", true), Answer::Violated(_)));
     assert!(matches!(answer("1", false), Answer::Violated(_)));
