@@ -34,7 +34,7 @@ use crate::verdict::Action;
 pub struct Reductions {
     /// Local steps run together with the action before them.
     pub steps: bool,
-    /// Registers that no longer matter are stored as 0.
+    /// Registers and cells that no longer matter are stored as 0.
     pub liveness: bool,
     /// A step that conflicts with nobody's future is taken alone.
     pub por: bool,
