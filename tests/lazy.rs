@@ -7,7 +7,7 @@
 mod common;
 
 use common::robustness::brute_robust;
-use common::{Naive, SMALL, Shape, Taste, cases, naive, pointed_program, program, template_program};
+use common::{Naive, SMALL, Shape, Shown, Taste, cases, naive, pointed_program, program, template_program};
 use overtake::engine::{self, Engine, Options};
 use overtake::engine::{Form, Pruning};
 use overtake::front::tso;
@@ -150,6 +150,30 @@ fn threads_that_point_elsewhere_are_not_attacked_in_each_others_place() {
     agree_on(&source.replace("k = 1; goto on; other: k = 2", "k = 2; goto on; other: k = 1"));
 }
 
+#[test]
+fn helpers_that_go_wrong_help_nobody() {
+    let helpers = [
+        "store [y], 1 / r",
+        "store [1 / r], 1",
+        "store [y + 7], 1",
+        "xchg t, [y], 1 / r",
+        "xchg t, [1 % r], 1",
+        "add t, [y], 1 / r",
+        "cas t, [y], 1 / r, 1",
+        "cas t, [y], 0, 1 / r",
+        "lock; store [y], 1 / r; unlock",
+        "store [y], 1; t = 1 / r",
+    ];
+    for helper in helpers {
+        agree_on(&format!(
+            "shared x, y; thread p; {helper}; r = 0; end
+             thread q; store [x], 1; load a, [y]; end
+             thread s; load b, [y]; store [x], 2; end
+             never q.a == 0 && s.b == 1"
+        ));
+    }
+}
+
 /// So small that all computations can be enumerated.
 const TINY: Shape = Shape { lines: (1, 3), threads: (2, 3), loops: false, ..SMALL };
 const CONFLICTS: Shape = Shape { lines: (2, 4), taste: Taste::Dense, registers: 1, ..TINY };
@@ -157,6 +181,48 @@ const STRAIGHT: Shape = Shape { loops: false, lines: (2, 6), ..SMALL };
 const WILD: Shape = Shape { taste: Taste::Wild, lines: (1, 5), ..STRAIGHT };
 /// Little variety, many meetings.
 const DENSE: Shape = Shape { taste: Taste::Dense, lines: (2, 5), ..STRAIGHT };
+
+/// An access to a cell, `c`; each of its expressions may divide by a register that may be 0.
+fn chained_access() -> impl Strategy<Value = String> {
+    const KINDS: [&str; 6] = [
+        "load r, [A]",
+        "store [A], V",
+        "xchg r, [A], V",
+        "add r, [A], V",
+        "cas r, [A], O, V",
+        "lock; load r, [A]; store [A], V; unlock",
+    ];
+    let address = prop_oneof![8 => Just("c"), 1 => Just("c + 1 / z"), 1 => Just("c + 0 % z")];
+    let value = || prop_oneof![6 => Just("1"), 2 => Just("2"), 2 => Just("1 / z"), 1 => Just("1 % r")];
+    let parts = (prop::sample::select(&KINDS[..]), address, value(), value());
+    parts.prop_map(|(kind, a, v, o)| kind.replace('A', a).replace('V', v).replace('O', o))
+}
+
+/// Programs that are likely to have a witness: one thread stores to the first cell and loads the second, and one or two
+/// others each touch a cell and then the next, the last of them the first cell again. Whoever divides by 0 on the way breaks it.
+fn chain_program() -> impl Strategy<Value = Shown> {
+    let helper = (chained_access(), chained_access(), prop::bool::weighted(0.3));
+    (prop::collection::vec(helper, 1..=2), prop::option::of(chained_access())).prop_map(
+        |(helpers, bystander)| {
+            let cells = helpers.len() + 1;
+            let on = |access: &str, cell: usize| access.replace("[c", &format!("[x{cell}"));
+            let names: Vec<String> = (0..=cells).map(|c| format!("x{c}")).collect();
+            let mut text = format!("shared {}\n", names.join(", "));
+            text += "thread q; store [x0], 1; load a, [x1]; end\n";
+            for (i, (first, second, sound)) in helpers.iter().enumerate() {
+                let (first, second) = (on(first, i + 1), on(second, (i + 2) % cells));
+                text +=
+                    &format!("thread p{i}; {}{first}; {second}; end\n", if *sound { "z = 1; " } else { "" });
+            }
+            if let Some(access) = bystander {
+                text += &format!("thread b; {}; end\n", on(&access, cells));
+            }
+            text += "forbid q.a == 5";
+            let read = tso::read(&text, &[]);
+            Shown(read.unwrap_or_else(|e| panic!("{text}\n{e:?}")).program)
+        },
+    )
+}
 
 proptest! {
     #![proptest_config(cases(500))]
@@ -198,6 +264,16 @@ proptest! {
 
     #[test]
     fn the_oracle_says_what_all_computations_of_a_dense_program_say(shown in program(CONFLICTS)) {
+        robust(&shown.0)?;
+    }
+
+    #[test]
+    fn the_oracle_says_what_all_computations_of_a_faulty_program_say(shown in program(Shape { faults: 25, ..TINY })) {
+        robust(&shown.0)?;
+    }
+
+    #[test]
+    fn the_oracle_says_what_all_computations_of_a_broken_chain_say(shown in chain_program()) {
         robust(&shown.0)?;
     }
 

@@ -239,6 +239,11 @@ impl ProgramMachine {
         &self.code.threads[t].nodes[work.vals[t] as usize]
     }
 
+    /// Has the thread gone wrong?
+    pub(crate) fn is_trapped(&self, work: &Work, t: usize) -> bool {
+        work.vals[t] == self.code.threads[t].trap as Value
+    }
+
     /// Where threads and cells lie in a packed state, for a machine whose loads are late.
     #[inline]
     pub(super) fn parts(&self) -> &Parts {

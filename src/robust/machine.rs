@@ -395,7 +395,8 @@ impl<'a> AttackMachine<'a> {
         }
     }
 
-    /// A step of another thread, if it happens after the load or is local.
+    /// A step of another thread, if it happens after the load or is local. One that goes wrong touches nothing and is its
+    /// thread's last, so whatever follows can follow without it.
     fn other_step(&self, attack: &mut Attack, u: usize, edge: &CEdge, choice: Value) -> Taken {
         let helper = attack.vals[self.slots.helper(u)] != 0;
         match &edge.op {
@@ -411,7 +412,8 @@ impl<'a> AttackMachine<'a> {
             Op::Unlock if attack.vals[Slots::CLAIM] != 0 => return Taken::No,
             _ => {}
         }
-        self.base.take(&mut attack.work, u, edge, choice)
+        let taken = self.base.take(&mut attack.work, u, edge, choice);
+        if self.base.is_trapped(&attack.work, u) { Taken::No } else { taken }
     }
 
     /// May thread `u` touch the cell now, because that happens after the load, or is claimed to? Notes it if so.
@@ -618,7 +620,8 @@ impl Machine for AttackMachine<'_> {
 
     fn trace(&self, line: &[Vec<u64>]) -> Vec<Action> {
         let begun = line.iter().position(|state| !self.is_phase_1(state)).unwrap_or(line.len());
-        let (actions, names) = self.base.walk(&line[..begun]);
+        let (mut actions, names) = self.base.walk(&line[..begun]);
+        self.forget_errors(&mut actions, &line[begun - 1], &names);
         let mut actions = self.drained(actions, None);
         for pair in line[begun - 1..].windows(2) {
             actions.extend(self.step(&pair[0], &pair[1]).into_iter().map(|a| renamed(a, &names)));
@@ -651,6 +654,17 @@ impl AttackMachine<'_> {
         self.unpack(to, &mut base);
         let attacker = self.target(&base).thread;
         self.drained(found.expect("a stored state has a step from its parent"), Some(attacker))
+    }
+
+    /// A thread that has gone wrong in phase 1 did so in its last step, which changed nothing for the others: the run can do
+    /// without it. `names` says who is who in the phase's last state.
+    fn forget_errors(&self, actions: &mut Vec<Action>, last: &[u64], names: &[usize]) {
+        let mut work = Work::default();
+        self.base.unpack(last, &mut work);
+        for t in (0..self.slots.threads).filter(|&t| self.base.is_trapped(&work, t)) {
+            let step = actions.iter().rposition(|a| a.thread.index() == names[t]);
+            actions.remove(step.expect("a thread goes wrong by a step"));
+        }
     }
 
     fn unpack_phase_1(&self, state: &[u64], attack: &mut Attack) {

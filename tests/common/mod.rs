@@ -74,6 +74,8 @@ pub struct Shape {
     pub bystanders: usize,
     /// Whether there are `lock` … `unlock` blocks, but for tastes that have their own mind about it.
     pub blocks: bool,
+    /// Of so many instructions in a hundred, one expression divides by a register, which is often 0.
+    pub faults: u8,
     pub taste: Taste,
 }
 
@@ -98,6 +100,7 @@ pub const SMALL: Shape = Shape {
     registers: 2,
     bystanders: 0,
     blocks: true,
+    faults: 1,
     taste: Taste::Tame,
 };
 
@@ -253,6 +256,32 @@ fn reading_instr(shape: Shape) -> impl Strategy<Value = Instr> {
     ]
 }
 
+/// An instruction one of whose expressions, whichever it is, divides by a register.
+fn faulty(sound: BoxedStrategy<Instr>, shape: Shape) -> impl Strategy<Value = Instr> {
+    let op = prop::sample::select(&[BinOp::Div, BinOp::Rem][..]);
+    (sound, register(shape), op, any::<usize>()).prop_map(|(mut instr, by, op, pick)| {
+        let mut exprs = exprs_of(&mut instr);
+        if !exprs.is_empty() {
+            let pick = pick % exprs.len();
+            let e = &mut *exprs[pick];
+            *e = Expr::binary(op, e.clone(), Expr::Atom(by));
+        }
+        instr
+    })
+}
+
+fn exprs_of(instr: &mut Instr) -> Vec<&mut RegExpr> {
+    match instr {
+        Instr::Load { addr, .. } => vec![addr],
+        Instr::Store { addr, value } => vec![addr, value],
+        Instr::Assign { value, .. } => vec![value],
+        Instr::Assume(e) | Instr::Assert(e) => vec![e],
+        Instr::Rmw { addr, op: RmwOp::Swap(v) | RmwOp::Add(v), .. } => vec![addr, v],
+        Instr::Rmw { addr, op: RmwOp::Cas { old, new }, .. } => vec![addr, old, new],
+        Instr::Any { .. } | Instr::Fence | Instr::Lock | Instr::Unlock | Instr::Nop => vec![],
+    }
+}
+
 /// One line of a thread; targets are reduced to the lines there are.
 #[derive(Clone, Debug)]
 enum Line {
@@ -274,10 +303,14 @@ fn branch(shape: Shape) -> impl Strategy<Value = (RegExpr, RegExpr)> {
 }
 
 fn line(shape: Shape) -> impl Strategy<Value = Line> {
-    let instr = move || match shape.taste {
-        Taste::Dense => dense_instr(shape).boxed(),
-        Taste::Reading => reading_instr(shape).boxed(),
-        Taste::Tame | Taste::Wild => instr(shape).boxed(),
+    let instr = move || {
+        let sound = match shape.taste {
+            Taste::Dense => dense_instr(shape).boxed(),
+            Taste::Reading => reading_instr(shape).boxed(),
+            Taste::Tame | Taste::Wild => instr(shape).boxed(),
+        };
+        let faults = u32::from(shape.faults);
+        prop_oneof![100 - faults => sound.clone(), faults => faulty(sound, shape)]
     };
     let condition = || condition(shape);
     let blocks = if shape.taste == Taste::Reading || !shape.blocks { 0 } else { 2 };

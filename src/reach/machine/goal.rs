@@ -32,8 +32,7 @@ impl ProgramMachine {
     }
 
     pub(super) fn reaches_goal(&self, work: &Work) -> bool {
-        let trapped = |(t, thread): (usize, &CThread)| work.vals[t] == thread.trap as Value;
-        if self.errors_count && self.code.threads.iter().enumerate().any(trapped) {
+        if self.errors_count && (0..self.threads()).any(|t| self.is_trapped(work, t)) {
             return true;
         }
         if !self.is_drained(work) {
@@ -55,8 +54,7 @@ impl ProgramMachine {
     pub(crate) fn ending(&self, scratch: &mut Scratch, state: &[u64]) -> Ending {
         self.unpack(state, &mut scratch.base);
         let work = &scratch.base;
-        let mut at = work.vals.iter().zip(&self.code.threads);
-        if at.any(|(node, thread)| *node == thread.trap as Value) {
+        if (0..self.threads()).any(|t| self.is_trapped(work, t)) {
             return Ending::Wrong;
         }
         let mut at = work.vals.iter().zip(&self.code.threads);
@@ -112,8 +110,8 @@ impl ProgramMachine {
     }
 
     pub(super) fn has_no_hope(&self, work: &Work) -> bool {
-        let trapped = |t: usize| work.vals[t] == self.code.threads[t].trap as Value;
-        if self.errors_count && (0..self.threads()).any(|t| self.node(work, t).may_trap || trapped(t)) {
+        let wrong = |t: usize| self.node(work, t).may_trap || self.is_trapped(work, t);
+        if self.errors_count && (0..self.threads()).any(wrong) {
             return false;
         }
         let cannot_end = |t: usize| self.code.threads[t].to_end[work.vals[t] as usize] == FAR;
