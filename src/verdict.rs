@@ -369,6 +369,8 @@ pub enum Answer {
 pub enum Proof {
     /// Every state of the model was visited, and none is a goal state.
     Exhausted,
+    /// No path through the threads leads to a goal state with the values that registers and cells can have at all.
+    Infeasible,
     /// No SC run reaches the goal, and the program, with so many delays built into it, is robust: TSO adds nothing.
     Robust { delays: usize },
 }

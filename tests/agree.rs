@@ -10,7 +10,7 @@ mod common;
 use common::{
     Naive, SMALL, Shape, Taste, cases, naive, overseen_program, pointed_program, program, template_program,
 };
-use overtake::engine::{self, Engine, Options};
+use overtake::engine::{self, Engine, Options, Pruning};
 use overtake::model::Program;
 use overtake::reach::{Order, Reductions};
 use overtake::verdict::{Answer, Goal, Limit, Limits, Model};
@@ -44,6 +44,11 @@ fn reductions() -> Vec<Reductions> {
         all.extend([off, on]);
     }
     all
+}
+
+/// Whatever the program's text says: reductions are to be tried on programs that it refutes, too.
+fn searching() -> Options {
+    Options { pruning: Pruning::Off, ..Options::default() }
 }
 
 fn ask(program: &Program, options: &Options) -> Answer {
@@ -85,7 +90,7 @@ fn compare(program: &Program, model: Model, buffer: Option<usize>) -> Result<(),
         answer => same(plain, &answer, what),
     };
     for reductions in reductions() {
-        let options = Options { model, buffer, reductions, workers: 1, ..Options::default() };
+        let options = Options { model, buffer, reductions, workers: 1, ..searching() };
         check(options, &format!("{reductions:?}"))?;
     }
     for (order, workers) in [(Order::DepthFirst, 1), (Order::BreadthFirst, 2), (Order::DepthFirst, 3)] {
@@ -102,7 +107,7 @@ fn find(program: &Program, model: Model) -> Result<(), TestCaseError> {
 
 fn find_within(states: u64, program: &Program, model: Model) -> Result<(), TestCaseError> {
     for reductions in reductions() {
-        let options = Options { model, reductions, workers: 1, ..Options::default() };
+        let options = Options { model, reductions, workers: 1, ..searching() };
         let answer = ask_within(states, program, &options);
         let found = matches!(answer, Answer::Violated(_) | Answer::Unknown(Limit::States(_)));
         prop_assert!(found, "{reductions:?}: the explorer says {answer:?}");
@@ -114,7 +119,7 @@ fn find_within(states: u64, program: &Program, model: Model) -> Result<(), TestC
 fn find_with_short_buffers(program: &Program) -> Result<(), TestCaseError> {
     let plain = naive(program, &Goal::of(program), Model::Tso, Some(4), MOST / 4);
     for reductions in reductions() {
-        let options = Options { model: Model::Tso, reductions, workers: 1, ..Options::default() };
+        let options = Options { model: Model::Tso, reductions, workers: 1, ..searching() };
         let answer = ask_within(FEW, program, &options);
         let wrong = match plain {
             Naive::Violated => matches!(answer, Answer::Safe(_)),
@@ -351,7 +356,7 @@ fn a_thread_may_come_back_with_more_in_its_buffer() {
                   forbid q.c == 1 && q.d == 1";
     let program = overtake::front::tso::read(source, &[]).expect("readable").program;
     for reductions in reductions() {
-        let options = Options { model: Model::Tso, reductions, workers: 1, ..Options::default() };
+        let options = Options { model: Model::Tso, reductions, workers: 1, ..searching() };
         let answer = ask(&program, &options);
         assert!(matches!(answer, Answer::Violated(_)), "{reductions:?}: {answer:?}");
     }
@@ -379,7 +384,7 @@ fn a_store_that_a_loop_repeats_can_be_flushed_many_times() {
     let answer = |last: &str, repeats: bool| {
         let program = overtake::front::tso::read(&source(last), &[]).expect("readable").program;
         let reductions = Reductions { repeats, ..Reductions::ALL };
-        let options = Options { model: Model::Tso, reductions, workers: 1, ..Options::default() };
+        let options = Options { model: Model::Tso, reductions, workers: 1, ..searching() };
         ask_within(4 * FEW, &program, &options)
     };
     assert!(matches!(answer("1", true), Answer::Violated(_)));

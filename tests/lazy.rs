@@ -18,8 +18,8 @@ use proptest::prelude::*;
 
 const MOST: usize = 20_000;
 
-fn lazy(program: &Program, iterations: Option<u64>) -> Answer {
-    let options = Options { engine: Engine::Lazy, iterations, workers: 1, ..Options::default() };
+fn lazy(program: &Program, iterations: Option<u64>, pruning: Pruning) -> Answer {
+    let options = Options { engine: Engine::Lazy, iterations, pruning, workers: 1, ..Options::default() };
     let states = iterations.map(|_| 10 * MOST as u64);
     let limits = Limits { states, ..Limits::default() };
     engine::check(program, &Goal::of(program), &options, &limits).expect("no internal error").answer
@@ -31,14 +31,16 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
     if plain == Naive::Unknown {
         return Ok(());
     }
-    let answer = lazy(program, None);
-    let agree = matches!(
-        (plain, &answer),
-        (Naive::Violated, Answer::Violated(_))
-            | (Naive::Safe, Answer::Safe(_))
-            | (_, Answer::Unknown(Limit::FrozenBuffers))
-    );
-    prop_assert!(agree, "the plain machine says {plain:?}, the lazy engine {answer:?}");
+    for pruning in [Pruning::On, Pruning::Off] {
+        let answer = lazy(program, None, pruning);
+        let agree = matches!(
+            (plain, &answer),
+            (Naive::Violated, Answer::Violated(_))
+                | (Naive::Safe, Answer::Safe(_))
+                | (_, Answer::Unknown(Limit::FrozenBuffers))
+        );
+        prop_assert!(agree, "{pruning:?}: the plain machine says {plain:?}, the lazy engine {answer:?}");
+    }
     Ok(())
 }
 
@@ -63,10 +65,17 @@ fn additive(program: &Program) -> Result<(), TestCaseError> {
 /// With loops neither may refute the other.
 fn compatible(program: &Program) -> Result<(), TestCaseError> {
     let plain = naive(program, &Goal::of(program), Model::Tso, Some(3), MOST);
-    let answer = lazy(program, Some(8));
-    let contradict =
-        matches!((plain, &answer), (Naive::Violated, Answer::Safe(_)) | (Naive::Safe, Answer::Violated(_)));
-    prop_assert!(!contradict, "the plain machine says {plain:?}, the lazy engine {answer:?}");
+    for pruning in [Pruning::On, Pruning::Off] {
+        let answer = lazy(program, Some(8), pruning);
+        let contradict = matches!(
+            (plain, &answer),
+            (Naive::Violated, Answer::Safe(_)) | (Naive::Safe, Answer::Violated(_))
+        );
+        prop_assert!(
+            !contradict,
+            "{pruning:?}: the plain machine says {plain:?}, the lazy engine {answer:?}"
+        );
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ mod common;
 
 use common::robustness::brute_robust;
 use common::{SMALL, Shape, Taste, cases, program};
-use overtake::engine::{self, Options};
+use overtake::engine::{self, Options, Pruning};
 use overtake::model::interval::Intervals;
 use overtake::model::{Addr, Edge, Instr, Program, ThreadId};
 use overtake::reach::{Order, Reductions};
@@ -151,8 +151,9 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
         (without(|r| r.mute = false), Order::BreadthFirst, 1),
         (without(|r| r.late = false), Order::BreadthFirst, 1),
     ];
-    for (reductions, order, workers) in ways {
-        let options = Options { reductions, order, workers, ..Options::default() };
+    let unpruned = ways.map(|way| (way, Pruning::Off));
+    for ((reductions, order, workers), pruning) in unpruned.into_iter().chain([(ways[0], Pruning::On)]) {
+        let options = Options { reductions, order, workers, pruning, ..Options::default() };
         let racy = match ask(program, &options) {
             RaceAnswer::Racy(_) => true,
             RaceAnswer::RaceFree => false,
@@ -162,7 +163,7 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
                 return Err(TestCaseError::fail(format!("{limit:?} where brute force has an answer")));
             }
         };
-        prop_assert_eq!(racy, expected, "{:?}, {:?}", reductions, order);
+        prop_assert_eq!(racy, expected, "{:?}, {:?}, {:?}", reductions, order, pruning);
     }
     Ok(())
 }

@@ -253,7 +253,7 @@ struct Without {
     /// Puts each of the stores that a loop repeats into the buffer
     #[arg(long)]
     no_repeats: bool,
-    /// Searches for delays that the program's text refutes, unless by a fence
+    /// Searches what the program's text refutes too: delays, unless by a fence, branches and properties
     #[arg(long)]
     no_static: bool,
 }

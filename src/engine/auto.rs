@@ -5,11 +5,11 @@
 //! search often finds at once that goes straight ahead.
 
 use super::lazy::{self, BRIEF, Lazy, Patience, Progress};
-use super::{Internal, Options, explicit};
+use super::{Internal, Options, Subject, explicit};
 use crate::model::interval::{Interval, Intervals};
 use crate::model::{Program, Reg, ThreadId};
 use crate::reach::Order;
-use crate::verdict::{Answer, Goal, Limit, Limits, Model, Outcome};
+use crate::verdict::{Answer, Limit, Limits, Model, Outcome};
 
 /// States that are worth spending in any case.
 const LITTLE: u64 = 5_000;
@@ -25,25 +25,21 @@ const FIRST: u64 = 100_000;
 /// A value that needs more bits than this is taken to grow.
 const MANY_BITS: u32 = 32;
 
-pub fn check(
-    program: &Program,
-    goal: &Goal,
-    options: &Options,
-    limits: &Limits,
-) -> Result<Outcome, Internal> {
-    if options.model == Model::Sc || options.buffer.is_some() || !lazy::sees_all(program, goal) {
-        return explicit::check(program, goal, options, limits, options.effort);
+pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
+    let sees_all = || lazy::sees_all(subject.program(), &subject.goal);
+    if options.model == Model::Sc || options.buffer.is_some() || !sees_all() {
+        return explicit::check(subject, options, limits, options.effort);
     }
     // The explicit engine's answer, unless it has spent what it may.
     let explicit = |order: Order, most: Option<u64>| -> Result<Option<Outcome>, Internal> {
         let options = Options { order, ..options.clone() };
         let bound = most.into_iter().chain(options.effort).min();
-        let outcome = explicit::check(program, goal, &options, limits, bound)?;
+        let outcome = explicit::check(subject, &options, limits, bound)?;
         let spent = matches!(outcome.answer, Answer::Unknown(Limit::States(n)) if Some(n) == most);
         Ok(Some(outcome).filter(|_| !spent || limits.states == most))
     };
-    let mut lazy = Lazy::new(program, goal, options, limits);
-    let first = grows(program).then_some(FIRST);
+    let mut lazy = Lazy::new(subject, options, limits);
+    let first = grows(subject.program()).then_some(FIRST);
     lazy.be_patient(Patience { first, hunt: Some(BRIEF), oracle: None });
     let (mut enough, mut straight) = (LITTLE, true);
     loop {

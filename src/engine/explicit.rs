@@ -4,14 +4,12 @@
 //! but a loop that stores ever new things has no finite space, and then a limit ends the search. With bounded
 //! buffers an exhausted search is a proof only if no buffer ever wanted to grow past the bound.
 
-use super::{Internal, Options, confirm};
-use crate::model::Program;
+use super::{Internal, Options, Subject, confirm};
 use crate::reach::{Memory, ProgramMachine, Search, explore};
-use crate::verdict::{Answer, Goal, Limit, Limits, Model, Outcome, Proof, Stats};
+use crate::verdict::{Answer, Limit, Limits, Model, Outcome, Proof, Stats};
 
 pub fn check(
-    program: &Program,
-    goal: &Goal,
+    subject: &Subject,
     options: &Options,
     limits: &Limits,
     most: Option<u64>,
@@ -20,11 +18,11 @@ pub fn check(
         Model::Sc => Memory::Sc,
         Model::Tso => Memory::Tso(options.buffer),
     };
-    let machine = ProgramMachine::new(program, goal, memory, options.reductions);
+    let machine = ProgramMachine::new(subject.program(), &subject.goal, memory, options.reductions);
     let search = Search { most, ..Search::new(options.order, options.workers) };
     let found = explore(&machine, limits, search);
     let answer = match (found.goals.first(), found.limit) {
-        (Some((_, actions)), _) => Answer::Violated(confirm(program, goal, options.model, actions)?),
+        (Some((_, actions)), _) => Answer::Violated(confirm(subject, options.model, &subject.tell(actions))?),
         (None, Some(limit)) => Answer::Unknown(limit),
         (None, None) => exhausted(&machine, options),
     };

@@ -9,7 +9,7 @@
 //! Not here: goals that can hold inside a `lock` block. There the others' buffers are frozen and count as they are,
 //! which no SC run of an extended program shows; this engine says so and does not answer.
 
-use super::{Internal, Options, confirm};
+use super::{Internal, Options, Subject, confirm};
 use crate::extend::{DelayedPath, Extended, Form, extend, project};
 use crate::model::interval::{Interval, range};
 use crate::model::{Atom, EdgeId, Instr, Loc, Origin, Program, Thread, ThreadId};
@@ -30,8 +30,7 @@ const PATIENCE: u64 = 2_000;
 
 /// The loop, which may be left between rounds and gone on with.
 pub struct Lazy<'a> {
-    program: &'a Program,
-    goal: &'a Goal,
+    subject: &'a Subject<'a>,
     options: &'a Options,
     limits: &'a Limits,
     current: Extended,
@@ -63,14 +62,9 @@ pub enum Progress {
     Paused,
 }
 
-pub fn check(
-    program: &Program,
-    goal: &Goal,
-    options: &Options,
-    limits: &Limits,
-) -> Result<Outcome, Internal> {
-    let mut lazy = Lazy::new(program, goal, options, limits);
-    let answer = match sees_all(program, goal) {
+pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
+    let mut lazy = Lazy::new(subject, options, limits);
+    let answer = match sees_all(subject.program(), &subject.goal) {
         true => loop {
             if let Progress::Answered(answer) = lazy.round()? {
                 break answer;
@@ -83,13 +77,12 @@ pub fn check(
 
 /// The program with the delays of so many rounds built in, or of all that there are.
 pub fn extended(
-    program: &Program,
-    goal: &Goal,
+    subject: &Subject,
     options: &Options,
     limits: &Limits,
     rounds: u64,
 ) -> Result<Result<Program, Limit>, Internal> {
-    let mut lazy = Lazy::new(program, goal, options, limits);
+    let mut lazy = Lazy::new(subject, options, limits);
     for _ in 0..rounds {
         let mut round = Round::default();
         match lazy.ask(&mut round)? {
@@ -112,13 +105,12 @@ pub fn sees_all(program: &Program, goal: &Goal) -> bool {
 }
 
 impl<'a> Lazy<'a> {
-    pub fn new(program: &'a Program, goal: &'a Goal, options: &'a Options, limits: &'a Limits) -> Self {
+    pub fn new(subject: &'a Subject, options: &'a Options, limits: &'a Limits) -> Self {
         Lazy {
-            program,
-            goal,
+            subject,
             options,
             limits,
-            current: Extended { program: program.clone(), goal: goal.clone() },
+            current: Extended { program: subject.program().clone(), goal: subject.goal.clone() },
             stats: Stats { workers: options.workers, ..Stats::default() },
             delays: 0,
             known: KnownPaths::default(),
@@ -216,11 +208,11 @@ impl<'a> Lazy<'a> {
         round.time = start.elapsed();
         Ok(match (found.goals.first(), found.limit) {
             (Some((_, actions)), _) if first => {
-                Some(Answer::Violated(confirm(self.program, self.goal, Model::Sc, actions)?))
+                Some(Answer::Violated(confirm(self.subject, Model::Sc, &self.subject.tell(actions))?))
             }
             (Some((_, actions)), _) => {
                 let actions = project(&self.current.program, actions);
-                let mut trace = confirm(self.program, self.goal, Model::Tso, &actions)?;
+                let mut trace = confirm(self.subject, Model::Tso, &actions)?;
                 trace.safe_under_sc = true;
                 Some(Answer::Violated(trace))
             }

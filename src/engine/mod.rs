@@ -9,6 +9,7 @@ mod auto;
 mod explicit;
 mod lazy;
 mod outcomes;
+mod subject;
 mod tidy;
 mod vacuity;
 
@@ -18,14 +19,15 @@ pub use crate::robust::attack::Pruning;
 use crate::model::{Atom, Program};
 use crate::reach::{Goals, Order, Reductions};
 use crate::robust::known::KnownPaths;
-use crate::robust::oracle::{self, Question, Refuted};
+use crate::robust::oracle::{self, Question, Refuted, Reply};
 use crate::robust::triangular;
 use crate::sem::replay;
 use crate::verdict::{
-    Action, Goal, Limit, Limits, Model, Outcome, Outcomes, RaceAnswer, RaceFreedom, RobustAnswer, Robustness,
-    Stats, Trace, Witness,
+    Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, Proof, RaceAnswer, RaceFreedom,
+    RobustAnswer, Robustness, Stats, Trace, Witness,
 };
 use std::time::Instant;
+use subject::Subject;
 use thiserror::Error;
 
 /// How to look for the answer.
@@ -42,7 +44,7 @@ pub struct Options {
     /// How the lazy engine builds delays in.
     pub form: Form,
     pub reductions: Reductions,
-    /// Whether the oracle leaves out attacks that the program's text refutes.
+    /// Whether what the program's text refutes is left out: attacks, edges that no run takes, clauses that cannot hold.
     pub pruning: Pruning,
     pub order: Order,
     pub workers: usize,
@@ -101,14 +103,23 @@ pub fn check(
     limits: &Limits,
 ) -> Result<Outcome, Internal> {
     let start = Instant::now();
+    let subject = Subject::of(program, goal, options.pruning);
     let mut outcome = match options.engine {
-        Engine::Lazy => lazy::check(program, goal, options, limits)?,
-        Engine::Explicit => explicit::check(program, goal, options, limits, None)?,
-        Engine::Auto => auto::check(program, goal, options, limits)?,
+        _ if subject.refuted => refuted(options),
+        Engine::Lazy => lazy::check(&subject, options, limits)?,
+        Engine::Explicit => explicit::check(&subject, options, limits, None)?,
+        Engine::Auto => auto::check(&subject, options, limits)?,
     };
     outcome.warnings = vacuity::warnings(program, goal);
     outcome.stats.time = start.elapsed();
     Ok(outcome)
+}
+
+/// No engine was needed.
+fn refuted(options: &Options) -> Outcome {
+    let stats = Stats { workers: options.workers, ..Stats::default() };
+    let answer = Answer::Safe(Proof::Infeasible);
+    Outcome { answer, model: options.model, engine: "static", stats, warnings: vec![] }
 }
 
 /// If the property holds under SC and the program is robust, does it hold under TSO? Not where it looks into `lock`
@@ -125,7 +136,8 @@ pub fn extended(
     limits: &Limits,
     rounds: u64,
 ) -> Result<Result<Program, Limit>, Internal> {
-    lazy::extended(program, goal, options, limits, rounds)
+    let subject = Subject::of(program, goal, options.pruning);
+    lazy::extended(&subject, options, limits, rounds)
 }
 
 /// Witnesses of different attacks, as far as they are found before so many states are stored after the first. None, and
@@ -136,7 +148,7 @@ pub fn witnesses(
     limits: &Limits,
     patience: u64,
 ) -> Result<Witnesses, Internal> {
-    let reply = oracle::ask(program, &options.question(Goals::Several { patience }), limits)?;
+    let reply = ask_oracle(program, options, Goals::Several { patience }, limits)?;
     Ok(Witnesses { witnesses: reply.witnesses, limit: reply.limit, stats: reply.stats })
 }
 
@@ -151,7 +163,7 @@ pub struct Witnesses {
 
 /// Do SC and TSO have the same behaviours?
 pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<Robustness, Internal> {
-    let mut reply = oracle::ask(program, &options.question(Goals::First), limits)?;
+    let mut reply = ask_oracle(program, options, Goals::First, limits)?;
     let answer = match (reply.witnesses.pop(), reply.limit) {
         (Some(witness), _) => RobustAnswer::NotRobust(witness),
         (None, Some(limit)) => RobustAnswer::Unknown(limit),
@@ -160,13 +172,34 @@ pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<R
     Ok(Robustness { answer, attacks: reply.attacks.count, stats: reply.stats })
 }
 
+/// What the oracle says of the program, in its own terms.
+fn ask_oracle(
+    program: &Program,
+    options: &Options,
+    goals: Goals,
+    limits: &Limits,
+) -> Result<Reply, Internal> {
+    let goal = Goal::default();
+    let subject = Subject::of(program, &goal, options.pruning);
+    let mut reply = oracle::ask(subject.program(), &options.question(goals), limits)?;
+    for witness in &mut reply.witnesses {
+        witness.events = subject.tell_run(Model::Tso, &witness.events)?;
+    }
+    Ok(reply)
+}
+
 /// Is the program free of triangular races? If so it is robust; if not it may be robust all the same.
 pub fn triangular(program: &Program, options: &Options, limits: &Limits) -> Result<RaceFreedom, Internal> {
     let Options { reductions, order, workers, .. } = *options;
     let question = triangular::Question { reductions, order, workers };
-    let reply = triangular::ask(program, &question, limits)?;
+    let goal = Goal::default();
+    let subject = Subject::of(program, &goal, options.pruning);
+    let reply = triangular::ask(subject.program(), &question, limits)?;
     let answer = match (reply.race, reply.limit) {
-        (Some(race), _) => RaceAnswer::Racy(race),
+        (Some(mut race), _) => {
+            race.events = subject.tell_run(Model::Sc, &race.events)?;
+            RaceAnswer::Racy(race)
+        }
         (None, Some(limit)) => RaceAnswer::Unknown(limit),
         (None, None) => RaceAnswer::RaceFree,
     };
@@ -175,7 +208,9 @@ pub fn triangular(program: &Program, options: &Options, limits: &Limits) -> Resu
 
 /// Which final states are there, as far as these registers and cells are concerned?
 pub fn outcomes(program: &Program, observed: &[Atom], options: &Options, limits: &Limits) -> Outcomes {
-    outcomes::find(program, observed, options, limits)
+    let goal = Goal::default();
+    let subject = Subject::of(program, &goal, options.pruning);
+    outcomes::find(subject.program(), observed, options, limits)
 }
 
 impl Options {
@@ -203,8 +238,9 @@ impl From<triangular::Refuted> for Internal {
     }
 }
 
-/// Walks an engine's decisions on the plain machines, and makes the trace that the user sees.
-fn confirm(program: &Program, goal: &Goal, model: Model, actions: &[Action]) -> Result<Trace, Internal> {
+/// Walks an engine's decisions, told of the user's program, on the plain machines, and makes the trace that the user sees.
+fn confirm(subject: &Subject, model: Model, actions: &[Action]) -> Result<Trace, Internal> {
+    let (program, goal) = (subject.user, subject.asked);
     let bug = |what: &str| Internal(format!("the trace of a violation {what}"));
     let perform = |model, actions: &[Action]| {
         let done = replay::perform(program, model, goal, actions.iter().copied());

@@ -130,6 +130,47 @@ impl Intervals {
         self.skipped || self.registers[t.index()][loc.index()].is_some()
     }
 
+    /// Can a run take the edge? Not if no path leads to it, and not if it assumes what no value there makes true. What goes
+    /// wrong on an edge takes it.
+    pub fn is_feasible(&self, t: ThreadId, edge: &Edge) -> bool {
+        if self.skipped {
+            return true;
+        }
+        match (&self.registers[t.index()][edge.from.index()], &edge.instr) {
+            (None, _) => false,
+            (Some(regs), Instr::Assume(e)) if !e.may_divide_by_zero() => {
+                refine(e, true, &mut regs.clone()).is_some()
+            }
+            (Some(_), _) => true,
+        }
+    }
+
+    /// Might a run that takes the edge divide by zero there, or access what lies outside memory?
+    pub fn may_compute_wrongly(&self, t: ThreadId, edge: &Edge) -> bool {
+        let outside = edge.instr.address().is_some() && {
+            let Interval { lo, hi } = self.address(t, edge);
+            lo < 0 || hi >= self.cells.len() as Value
+        };
+        outside || edge.instr.exprs().iter().any(|e| e.may_divide_by_zero())
+    }
+
+    /// Might a run that takes the edge find the assertion on it false?
+    pub fn may_fail(&self, t: ThreadId, edge: &Edge) -> bool {
+        let Instr::Assert(e) = &edge.instr else { return false };
+        let registers = self.registers.get(t.index()).and_then(|at| at[edge.from.index()].clone());
+        registers.is_none_or(|mut regs| refine(e, false, &mut regs).is_some())
+    }
+
+    /// The register's values wherever its thread may stand.
+    pub fn register_anywhere(&self, t: ThreadId, r: Reg) -> Interval {
+        let start = Interval::constant(0);
+        if self.skipped {
+            return Interval::FULL;
+        }
+        let known = self.registers[t.index()].iter().flatten();
+        known.map(|regs| regs[r.index()]).fold(start, Interval::join)
+    }
+
     /// The addresses an edge may access.
     pub fn address(&self, t: ThreadId, edge: &Edge) -> Interval {
         let Some(addr) = edge.instr.address() else { return Interval::FULL };

@@ -220,12 +220,7 @@ impl Program {
     fn computes_wrongly(&self) -> bool {
         let intervals = Intervals::of(self);
         let wrong = |t: ThreadId, edge: &Edge| {
-            let outside = edge.instr.address().is_some() && {
-                let range = intervals.address(t, edge);
-                self.cell(range.lo).is_none() || self.cell(range.hi).is_none()
-            };
-            let divides = edge.instr.exprs().iter().any(|e| e.may_divide_by_zero());
-            intervals.is_reachable(t, edge.from) && (outside || divides)
+            intervals.is_reachable(t, edge.from) && intervals.may_compute_wrongly(t, edge)
         };
         self.thread_ids().any(|t| self.thread(t).edges().any(|(_, e)| wrong(t, e)))
     }

@@ -25,6 +25,7 @@ pub fn explanation(program: &Program, outcome: &Outcome, style: text::Style) -> 
             format!("{}\n{}", headline(program, outcome, trace), text::trace(program, trace, style))
         }
         Answer::Safe(Proof::Exhausted) => format!("Under {model}, {reason} ({states} stored).\n"),
+        Answer::Safe(Proof::Infeasible) => format!("Under {model}, {reason}.\n"),
         Answer::Safe(Proof::Robust { .. }) => format!("{} ({states} states stored).\n", capitalised(&reason)),
         Answer::Unknown(_) => {
             format!("Under {model}, {reason}; {states} states were visited, none of them forbidden.\n")

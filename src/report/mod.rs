@@ -26,6 +26,9 @@ pub fn reason(outcome: &Outcome) -> String {
         Answer::Safe(Proof::Exhausted) => {
             "no forbidden state is reachable: every state that could lead to one was visited".to_string()
         }
+        Answer::Safe(Proof::Infeasible) => {
+            "no forbidden state is reachable: the values that registers and memory can hold rule it out".to_string()
+        }
         Answer::Safe(Proof::Robust { delays: 0 }) => {
             "no forbidden state is reachable under SC, and the program is robust: TSO adds nothing".to_string()
         }

@@ -1,6 +1,6 @@
 //! Final states, found by the plain machines of `sem` and by the explorer.
 
-use overtake::engine::{self, Options};
+use overtake::engine::{self, Options, Pruning};
 use overtake::model::{Addr, Atom, Expr, Program, Reg, ThreadId, Value};
 use overtake::sem::{State, sc, tso};
 use overtake::verdict::{Clause, Goal, Limits, Model, When};
@@ -38,8 +38,10 @@ pub fn by_definition(program: &Program, observed: &[Atom], model: Model, most: u
     Some(found)
 }
 
+/// With one worker, whatever the program's text says.
 pub fn by_explorer(program: &Program, observed: &[Atom], model: Model, workers: usize) -> Option<States> {
-    let options = Options { model, workers, ..Options::default() };
+    let pruning = if workers == 1 { Pruning::Off } else { Pruning::On };
+    let options = Options { model, workers, pruning, ..Options::default() };
     let limits = Limits { states: Some(200_000), ..Limits::default() };
     engine::outcomes(program, observed, &options, &limits).states.ok()
 }

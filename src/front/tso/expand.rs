@@ -315,6 +315,12 @@ mod tests {
     }
 
     #[test]
+    fn registers_in_what_is_folded_away_can_be_asked_for() {
+        let source = "param N = 0\nthread p\nr = N != 0 && s == 1\nif 0 && 8 / q goto on\non:\nend\nnever p.s == 1 || p.q == 1";
+        assert_eq!(predicate(source), "never p.s == 1 || p.q == 1");
+    }
+
+    #[test]
     fn two_of_two_hundred_stay_shallow() {
         let program = program("thread p[i in 0..200]\nc: nop\nend\nforbid two i: p[i]@c");
         assert!(program.properties()[0].pred.depth() < 20);

@@ -351,10 +351,12 @@ impl<'s> Leaves<'s> for Thread<'_, 's, '_> {
             Meaning::Constant(value) | Meaning::Address(value) => Ok(model::Expr::Const(value)),
             Meaning::Doubtful => Err(Reported),
             Meaning::TooEarly(declared) => Err(used_too_early(name, declared, self.context.problems)),
-            Meaning::Unknown if role == Role::Dead => Ok(model::Expr::Const(0)),
+            // A register that nothing looks at is there all the same: properties may ask for it.
             Meaning::Unknown => {
                 let reg = self.register(name)?;
-                self.registers.first_read[reg.index()].get_or_insert(name.span);
+                if role == Role::Live {
+                    self.registers.first_read[reg.index()].get_or_insert(name.span);
+                }
                 Ok(model::Expr::Atom(reg))
             }
         }
