@@ -251,6 +251,31 @@ fn arithmetic_wraps_at_its_width() {
     assert_eq!(states(many, Model::Tso), ["x=0"]);
 }
 
+#[test]
+fn a_shift_by_nothing_writes_its_destination_and_no_flag() {
+    let shown = "0:rdx;0:rax";
+    for shift in ["shll $0", "sarl $0", "shrl $32", "sall $64"] {
+        let lines = format!("cmpl $1,%eax; {shift},%edx; setc %al");
+        let source = alone("0:rdx=9223372036854775807", &lines, shown);
+        assert_eq!(states(&source, Model::Tso), ["0:rax=1 0:rdx=4294967295"], "{shift}");
+    }
+    // All 64 bits, or 16 of them, are what they were.
+    let whole = alone("0:rdx=-2; 0:rax=-3", "sarq $64,%rdx; shlw $32,%ax", shown);
+    assert_eq!(states(&whole, Model::Tso), ["0:rax=-3 0:rdx=-2"]);
+    // Five bits of the count are enough to shift everything out of a narrow operand.
+    let out = alone("0:rdx=-1; 0:rax=-65152", "shlw $20,%dx; sarb $9,%al; setc %ah; negb %ah", shown);
+    assert_eq!(states(&out, Model::Tso), ["0:rax=-1 0:rdx=-65536"]);
+    // In memory it is a load and a store, between which others may store.
+    let lost = |x: &str| format!("X86 T\n{{}}\nP0 | P1 ;\nSHL [x],$0 | MOV [x],$1 ;\nexists ({x})");
+    check(&lost("x=0"), true, true);
+}
+
+#[test]
+fn numbers_of_bits_go_round() {
+    let bits = alone("x=0", "btsl $33,%eax; lock btsl $36,(x); btcq $65,%rbx", "0:rax;0:rbx;x");
+    assert_eq!(states(&bits, Model::Tso), ["0:rax=2 0:rbx=2 x=16"]);
+}
+
 /// A condition on ZF, SF, CF and OF.
 type Holds = fn([bool; 4]) -> bool;
 

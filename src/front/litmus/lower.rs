@@ -429,27 +429,35 @@ impl<'s> Lowering<'s, '_> {
     }
 
     fn shift(&mut self, shift: Shift, to: &Operand<'s>, count: Value, bits: u32) {
-        if count == 0 {
-            return self.step(Instr::Nop);
-        }
         let arch = self.arch();
         let old = self.read(to, bits);
         let by = || Expr::Const(count);
         let signed = with_sign(old.clone(), bits, arch);
-        let bit =
-            |n: Value| binary(BinOp::BitAnd, binary(BinOp::Shr, old.clone(), Expr::Const(n)), Expr::Const(1));
+        let bit = |of: &RegExpr, n: Value| {
+            binary(BinOp::BitAnd, binary(BinOp::Shr, of.clone(), Expr::Const(n)), Expr::Const(1))
+        };
         let exact = match shift {
             Shift::Left => cut(binary(BinOp::Shl, old.clone(), by()), bits, arch),
             Shift::Arithmetic => cut(binary(BinOp::Shr, signed.clone(), by()), bits, arch),
             Shift::Right => {
                 // Zeros come in from the left: the copies of the sign are masked out.
+        // The processor looks at the low bits of the count alone.
+        let count = count & if bits == 64 { 63 } else { 31 };
+        if count == 0 {
+            // Flags stay as they are. The destination is written all the same: the upper half of a register is
+            // cleared, and a place in memory is stored to.
+            return self.write(to, old, bits);
+        }
                 let mask = ((u64::MAX >> (64 - bits)) >> count) as Value;
                 binary(BinOp::BitAnd, binary(BinOp::Shr, signed.clone(), by()), Expr::Const(mask))
             }
         };
         let carry = match shift {
-            Shift::Left => bit(Value::from(bits) - count),
-            Shift::Right | Shift::Arithmetic => bit(count - 1),
+            // Left open by the processor if all bits are gone.
+            Shift::Left if count > Value::from(bits) => Expr::Const(0),
+            Shift::Left => bit(&old, Value::from(bits) - count),
+            Shift::Right => bit(&old, count - 1),
+            Shift::Arithmetic => bit(&signed, count - 1),
         };
         let negative = less_than_zero(with_sign(exact.clone(), bits, arch));
         // Defined for shifts by one; other shifts leave it open.

@@ -115,8 +115,8 @@ fn widths<'s>(
         let bits = if place == 1 { from.unwrap_or(bits) } else { bits };
         let is_count = place == 1 && matches!(i.op, Op::Shift(_) | Op::Bit(_));
         match operand {
-            Operand::Const(value) if is_count && !(0..Value::from(bits)).contains(value) => {
-                let message = format!("{value} is no number of a bit; there are {bits}");
+            Operand::Const(value) if is_count && !(0..=Value::from(u8::MAX)).contains(value) => {
+                let message = format!("{value} is no number of a bit, and none of places to shift by");
                 return Err(problems.report(Problem::error(message).at(*span)));
             }
             Operand::Const(value) if !fits(*value, bits) => {
@@ -135,12 +135,13 @@ fn widths<'s>(
             _ => {}
         }
     }
-    if matches!(i.op, Op::Multiply | Op::MoveIf(_)) && bits == 8 {
+    if matches!(i.op, Op::Multiply | Op::MoveIf(_) | Op::Bit(_)) && bits == 8 {
         let message = format!("there is no `{}` of 8 bits", i.mnemonic);
         return Err(problems.report(Problem::error(message).at(i.span)));
     }
     if i.op == Op::Lea && bits < 32 {
         return Err(problems.report(Problem::error("an address has at least 32 bits").at(i.span)));
+            Operand::Const(_) if is_count => {}
     }
     Ok(())
 }
