@@ -276,6 +276,27 @@ fn numbers_of_bits_go_round() {
     assert_eq!(states(&bits, Model::Tso), ["0:rax=2 0:rbx=2 x=16"]);
 }
 
+#[test]
+fn what_does_not_tell_its_width_goes_by_the_location() {
+    let array = |init: &str, lines: &str| {
+        let source = format!("X86 T\n{{ {init} }}\nP0 ;\n{lines} ;\nlocations [t;0:EBX]");
+        states(&source, Model::Tso)
+    };
+    for place in ["[t+2]", "[t+EAX*2]", "[EAX*2+t]", "[t+ECX]", "[t+ECX*2-2]", "[ECX+t]"] {
+        let init = "int16_t t[3]={5,-32768,7}; 0:EAX=1; 0:ECX=2";
+        let lines = format!("DEC {place} ;\nMOVZX EBX,{place}");
+        assert_eq!(array(init, &lines), ["0:EBX=32767 t[0]=5 t[1]=32767 t[2]=7"], "{place}");
+    }
+    assert_eq!(
+        array("uint8_t t[2]={255,255}; 0:EAX=1", "ADD [t+EAX],$1 ;\nSHR [t+EAX-1],$1"),
+        ["0:EBX=0 t[0]=127 t[1]=0"]
+    );
+    // Without a type it is the other accesses that tell, wherever they stand.
+    for lines in ["MOV [t],$-1 ;\nMOV BX,[t]", "MOV [t+EAX],$-1 ;\nMOV BX,[t]"] {
+        assert_eq!(array("", lines), ["0:EBX=65535 t=-1"], "{lines}");
+    }
+}
+
 /// A condition on ZF, SF, CF and OF.
 type Holds = fn([bool; 4]) -> bool;
 

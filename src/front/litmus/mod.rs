@@ -62,9 +62,7 @@ fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Repo
     let mut memory = Memory::new(arch);
     let initial = init::read(clean, sections.init, &mut memory, problems);
     let mut threads = parse::threads(clean, sections.program, arch, problems);
-    for thread in &mut threads {
-        width::settle(thread, &mut memory, problems);
-    }
+    width::settle(&mut threads, &mut memory, problems);
     let question = question::read(clean, sections.question, &mut memory, problems);
     memory.lay_out(problems);
     let mut test = Test { source: clean, name: text(sections.name), threads, initial, question, memory };

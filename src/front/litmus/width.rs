@@ -1,6 +1,7 @@
 //! How wide is each instruction, and does it make sense? A look over all instructions before any memory is laid out.
 //!
-//! The width comes from the mnemonic, else from a register, else from the type of the location, else it is 32 bits.
+//! The width comes from the mnemonic, else from a register, else it is that of the location, which has it from its type
+//! or from other accesses, else it is 32 bits.
 //! Whatever the processor could not do, or `lower` could not express, is reported here, so that `lower` cannot fail.
 
 use super::memory::{DEFAULT_BITS, Memory, fits};
@@ -10,14 +11,35 @@ use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::model::Value;
 
 /// Settles the width of every instruction, and tells memory about every access.
-pub fn settle<'s>(thread: &mut Thread<'s>, memory: &mut Memory<'s>, problems: &mut Problems) {
-    for i in &mut thread.instructions {
+pub fn settle<'s>(threads: &mut [Thread<'s>], memory: &mut Memory<'s>, problems: &mut Problems) {
+    let mut sensible = Vec::new();
+    for i in threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
         for (operand, _) in &i.operands {
             mention(operand, memory);
         }
         if check(i, problems).is_ok() {
-            let _ = widths(i, memory, problems);
+            sensible.push(i);
         }
+    }
+    // First those that have a width of their own: the others go by them, wherever they stand.
+    let (telling, others): (Vec<_>, Vec<_>) = sensible.into_iter().partition(|i| tells_width(i));
+    for i in telling.into_iter().chain(others) {
+        let _ = widths(i, memory, problems);
+    }
+}
+
+/// Is the instruction as wide as it is, whatever the widths of locations are?
+fn tells_width(i: &Instruction) -> bool {
+    let tells = |n: usize| match &i.operands.get(n) {
+        Some((Operand::Reg(_), _)) => true,
+        Some((Operand::Mem(mem), _)) => mem.bits.is_some(),
+        _ => false,
+    };
+    match i.op {
+        Op::Extend { from, .. } => from.is_some() || tells(1),
+        Op::Set(_) => true,
+        Op::Shift(_) => i.bits.is_some() || tells(0),
+        _ => i.bits.is_some() || tells(0) || tells(1),
     }
 }
 
@@ -119,6 +141,7 @@ fn widths<'s>(
                 let message = format!("{value} is no number of a bit, and none of places to shift by");
                 return Err(problems.report(Problem::error(message).at(*span)));
             }
+            Operand::Const(_) if is_count => {}
             Operand::Const(value) if !fits(*value, bits) => {
                 let message = format!("{value} does not fit into {bits} bits");
                 return Err(problems.report(Problem::error(message).at(*span)));
@@ -141,7 +164,6 @@ fn widths<'s>(
     }
     if i.op == Op::Lea && bits < 32 {
         return Err(problems.report(Problem::error("an address has at least 32 bits").at(i.span)));
-            Operand::Const(_) if is_count => {}
     }
     Ok(())
 }
@@ -154,8 +176,7 @@ fn unclear(i: &Instruction) -> Problem {
 fn width_of(operand: &Operand, memory: &Memory) -> Option<u32> {
     match operand {
         Operand::Reg(part) => Some(part.bits),
-        Operand::Mem(mem) if mem.is_direct() => mem.bits.or_else(|| memory.bits(mem.name?)),
-        Operand::Mem(mem) => mem.bits,
+        Operand::Mem(mem) => mem.bits.or_else(|| memory.bits(mem.name?)),
         Operand::Const(_) | Operand::AddressOf(_) | Operand::Label(_) => None,
     }
 }
