@@ -297,6 +297,14 @@ fn what_does_not_tell_its_width_goes_by_the_location() {
     }
 }
 
+#[test]
+fn flags_that_a_test_begins_with_count_for_all_conditions() {
+    for (flags, less) in [("", 0), ("0:SF=1;", 1), ("0:OF=1;", 1), ("0:SF=1; 0:OF=1;", 0)] {
+        let source = alone(flags, "setl %al; setge %bl; cmovll %ecx,%edx", "0:rax;0:rbx");
+        assert_eq!(states(&source, Model::Tso), [format!("0:rax={less} 0:rbx={}", 1 - less)], "{flags}");
+    }
+}
+
 /// A condition on ZF, SF, CF and OF.
 type Holds = fn([bool; 4]) -> bool;
 

@@ -104,6 +104,7 @@ pub fn lower<'s>(
         let dst = lowering.registers.own(*own, context.memory.arch);
         lowering.step(Instr::Assign { dst, value: Expr::Const(*value) });
     }
+    lowering.first_less(first);
     let mut begins = Vec::with_capacity(thread.instructions.len() + 1);
     for i in &thread.instructions {
         begins.push(lowering.steps.len());
@@ -144,6 +145,14 @@ struct Lowering<'s, 'a> {
 impl<'s> Lowering<'s, '_> {
     fn arch(&self) -> Arch {
         self.context.memory.arch
+    }
+
+    /// Flags that the test begins with say something about `Less`, too.
+    fn first_less(&mut self, first: &[(Own, Value, Span)]) {
+        let is_set = |flag| first.iter().any(|(own, value, _)| *own == Own::Flag(flag) && *value != 0);
+        if is_set(Flag::Sign) != is_set(Flag::Overflow) {
+            self.flags([(Flag::Less, Expr::Const(1))]);
+        }
     }
 
     fn at(&mut self, span: Span) {
