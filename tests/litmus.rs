@@ -305,6 +305,16 @@ fn flags_that_a_test_begins_with_count_for_all_conditions() {
     }
 }
 
+#[test]
+fn registers_of_32_bits_make_addresses_of_32_bits() {
+    let source = alone(
+        "int t[3]={4,5,6}; 0:rax=t; 0:rbx=0xffffffff",
+        "leaq -1(%ebx,%ebx,2),%rcx; movl 8(%eax,%ebx,4),%edx; leal 1(%rbx),%esi; movl t+8(,%ebx,8),%edi",
+        "0:rcx;0:rdx;0:rsi;0:rdi",
+    );
+    assert_eq!(states(&source, Model::Tso), ["0:rcx=4294967292 0:rdx=5 0:rsi=0 0:rdi=4"]);
+}
+
 /// A condition on ZF, SF, CF and OF.
 type Holds = fn([bool; 4]) -> bool;
 

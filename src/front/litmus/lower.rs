@@ -440,6 +440,13 @@ impl<'s> Lowering<'s, '_> {
     fn shift(&mut self, shift: Shift, to: &Operand<'s>, count: Value, bits: u32) {
         let arch = self.arch();
         let old = self.read(to, bits);
+        // The processor looks at the low bits of the count alone.
+        let count = count & if bits == 64 { 63 } else { 31 };
+        if count == 0 {
+            // Flags stay as they are. The destination is written all the same: the upper half of a register is
+            // cleared, and a place in memory is stored to.
+            return self.write(to, old, bits);
+        }
         let by = || Expr::Const(count);
         let signed = with_sign(old.clone(), bits, arch);
         let bit = |of: &RegExpr, n: Value| {
@@ -450,13 +457,6 @@ impl<'s> Lowering<'s, '_> {
             Shift::Arithmetic => cut(binary(BinOp::Shr, signed.clone(), by()), bits, arch),
             Shift::Right => {
                 // Zeros come in from the left: the copies of the sign are masked out.
-        // The processor looks at the low bits of the count alone.
-        let count = count & if bits == 64 { 63 } else { 31 };
-        if count == 0 {
-            // Flags stay as they are. The destination is written all the same: the upper half of a register is
-            // cleared, and a place in memory is stored to.
-            return self.write(to, old, bits);
-        }
                 let mask = ((u64::MAX >> (64 - bits)) >> count) as Value;
                 binary(BinOp::BitAnd, binary(BinOp::Shr, signed.clone(), by()), Expr::Const(mask))
             }
@@ -640,7 +640,10 @@ impl<'s> Lowering<'s, '_> {
         });
         let known = (known != 0 || base.is_none() && index.is_none()).then_some(Expr::Const(known));
         let sum = base.into_iter().chain(index).chain(known).reduce(|a, b| binary(BinOp::Add, a, b));
-        sum.unwrap_or(Expr::Const(0))
+        let sum = sum.unwrap_or(Expr::Const(0));
+        // Registers of 32 bits make an address of 32 bits.
+        let narrow = mem.parts().any(|part| part.bits < self.arch().bits());
+        if narrow { cut(sum, 32, self.arch()) } else { sum }
     }
 
     /// The cell of an access, as the model addresses it.

@@ -56,6 +56,11 @@ impl Mem<'_> {
     pub fn is_direct(&self) -> bool {
         self.base.is_none() && self.index.is_none()
     }
+
+    /// The registers that it is made from.
+    pub fn parts(&self) -> impl Iterator<Item = Part> {
+        self.base.into_iter().chain(self.index.map(|(part, _)| part))
+    }
 }
 
 pub fn threads<'s>(clean: &'s str, program: Span, arch: Arch, problems: &mut Problems) -> Vec<Thread<'s>> {
@@ -476,6 +481,10 @@ impl<'s> Cell<'s, '_> {
         if part.bits < 32 {
             let narrow = format!("an address cannot be made from a register of {} bits", part.bits);
             return Err(self.problems.report(Problem::error(narrow).at(at.span)));
+        }
+        if mem.parts().any(|other| other.bits != part.bits) {
+            let mixed = Problem::error("the registers of an address have the same width").at(at.span);
+            return Err(self.problems.report(mixed));
         }
         if factor.is_some_and(|f| !matches!(f, 1 | 2 | 4 | 8)) {
             let wrong = Problem::error("the factor of a register in an address is 1, 2, 4 or 8").at(at.span);

@@ -236,6 +236,7 @@ fn mistakes_around_the_program_have_their_places() {
             "`x` has 32 bits, and this is an access of 64 bits",
             "(x)",
         ),
+        ("X86_64 T\n{}\nP0;\nmovl (%rax,%ebx),%ecx;", "the registers of an address have the same width", "%"),
         (
             "X86_64 T\n{int64_t x}\nP0;\nmovl $1,(x);",
             "`x` has 64 bits, and this is an access of 32 bits",
