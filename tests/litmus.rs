@@ -211,6 +211,33 @@ fn registers_hold_addresses() {
 }
 
 #[test]
+fn a_number_is_no_address() {
+    // Where no address can come, no number is one, not even the number that an address has in the model.
+    let holds = |number: Value| {
+        format!(
+            "X86 T\n{{ int8_t b; int t[2]; 0:ESI=t; }}\nP0 ;\nMOV EAX,${number} ;\nMOV [t+EBX*4],EAX ;\nMOVZX EBX,[b] ;\nlocations [0:EAX;0:ESI;t]\nexists (0:EAX=t \\/ t[0]=b \\/ 0:EAX=b)"
+        )
+    };
+    let (_, litmus) = test(&holds(0));
+    let addresses: Vec<Value> = litmus.symbols.iter().map(|(address, _)| *address).collect();
+    for number in addresses.into_iter().chain([1 << 30, 0x4800_0000, 0x5000_0000]) {
+        let source = holds(number);
+        let expected = format!("0:EAX={number} 0:ESI=t t[0]={number} t[1]=0");
+        assert_eq!(states(&source, Model::Tso), [expected]);
+        check(&source, false, false);
+    }
+    // Nor is a number of the condition, where an address may come.
+    let (_, litmus) = test("X86 T\n{ 0:EAX=x }\nP0 ;\nNOP ;\nlocations [0:EAX]");
+    for number in [litmus.symbols[0].0, litmus.symbols[0].0 + 8, -litmus.symbols[0].0] {
+        for (row, found) in [("NOP".to_string(), false), (format!("MOV EAX,${number}"), true)] {
+            let source = format!("X86 T\n{{ 0:EAX=x }}\nP0 ;\n{row} ;\nexists (0:EAX={number})");
+            check(&source, found, found);
+            check(&source.replace(&format!("EAX={number}"), "EAX=x"), !found, !found);
+        }
+    }
+}
+
+#[test]
 fn an_access_through_a_wrong_address_is_an_error_of_the_program() {
     for lines in [
         "movl (%rax),%ebx",

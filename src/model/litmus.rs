@@ -15,12 +15,14 @@ pub struct Litmus {
     pub condition: String,
     /// The columns of a final state, in the order in which they are shown.
     pub observed: Vec<Observed>,
-    /// The names of values that are addresses, in the order of the addresses.
+    /// The names of values that are addresses, in the order of the addresses, if some column may hold one.
     pub symbols: Vec<(Value, String)>,
     /// Bits of a register.
     pub bits: u32,
     /// How wide the program's variables are, in their order.
     pub widths: Vec<Width>,
+    /// The addresses of the program's variables that the program computes with, in their order.
+    pub addresses: Vec<Value>,
 }
 
 /// How many bits an element of a variable has, and whether the highest of them is a sign.
@@ -38,6 +40,8 @@ pub struct Observed {
     /// The low bits of the value that count, and whether the highest of them is a sign.
     pub bits: u32,
     pub signed: bool,
+    /// Whether the value may be an address; otherwise it is a number, whatever it is.
+    pub may_be_address: bool,
 }
 
 /// A value as it is shown. Numbers come before addresses, and each kind in its own order.
@@ -56,7 +60,8 @@ impl Litmus {
         property.pred.for_each_atom(&mut |atom| {
             if !matches!(atom, Atom::At(..)) && observed.iter().all(|o| o.atom != *atom) {
                 let name = program.show_atom(atom);
-                observed.push(Observed { name, atom: atom.clone(), bits: 64, signed: true });
+                let atom = atom.clone();
+                observed.push(Observed { name, atom, bits: 64, signed: true, may_be_address: false });
             }
         });
         Some(Litmus {
@@ -68,6 +73,7 @@ impl Litmus {
             symbols: vec![],
             bits: 64,
             widths: vec![Width { bits: 64, signed: true }; program.variables().len()],
+            addresses: vec![],
         })
     }
 
@@ -85,8 +91,8 @@ impl Litmus {
 
     pub fn show(&self, column: &Observed, value: Value) -> Shown {
         match self.symbols.binary_search_by_key(&value, |(address, _)| *address) {
-            Ok(symbol) => Shown::Address(self.symbols[symbol].1.clone()),
-            Err(_) => Shown::Number(column.number(value)),
+            Ok(symbol) if column.may_be_address => Shown::Address(self.symbols[symbol].1.clone()),
+            _ => Shown::Number(column.number(value)),
         }
     }
 }
@@ -117,7 +123,13 @@ mod tests {
 
     #[test]
     fn values_are_shown_as_wide_as_their_place_and_addresses_by_name() {
-        let column = |bits, signed| Observed { name: "x".into(), atom: Atom::Mem(Addr(0)), bits, signed };
+        let column = |bits, signed| Observed {
+            name: "x".into(),
+            atom: Atom::Mem(Addr(0)),
+            bits,
+            signed,
+            may_be_address: bits == 64,
+        };
         let litmus = Litmus {
             name: "T".into(),
             kind: PropertyKind::Exists,
@@ -127,10 +139,12 @@ mod tests {
             symbols: vec![(4096, "y".into())],
             bits: 64,
             widths: vec![],
+            addresses: vec![],
         };
         assert_eq!(litmus.show(&column(32, true), 0xffff_ffff).to_string(), "-1");
         assert_eq!(litmus.show(&column(32, false), -1).to_string(), "4294967295");
         assert_eq!(litmus.show(&column(64, false), -1).to_string(), "18446744073709551615");
         assert_eq!(litmus.show(&column(64, true), 4096).to_string(), "y");
+        assert_eq!(litmus.show(&column(32, true), 4096).to_string(), "4096");
     }
 }

@@ -137,11 +137,14 @@ impl<'s> Reader<'s, '_> {
             Kind::Name => {
                 self.tokens.next();
                 self.memory.mention(token.text);
-                self.memory.has_addresses = true;
                 Ok(Initial::AddressOf(token.text))
             }
             _ if address => Err(self.problems.report(expected("a location", token))),
-            _ => signed_number(&mut self.tokens, self.problems).map(Initial::Const).ok_or(Reported),
+            _ => {
+                let value = signed_number(&mut self.tokens, self.problems).ok_or(Reported)?;
+                self.memory.number(value);
+                Ok(Initial::Const(value))
+            }
         }
     }
 

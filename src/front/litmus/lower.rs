@@ -632,15 +632,24 @@ impl<'s> Lowering<'s, '_> {
 
     /// The address that a place stands for, as a number of bytes.
     fn address(&mut self, mem: &Mem<'s>) -> RegExpr {
-        let known = mem.name.map_or(0, |name| self.context.memory.address(name)).wrapping_add(mem.offset);
+        let begin = mem.name.map(|name| self.context.memory.address(name));
+        // A constant that is part of an address has to look like one.
+        let (known, far) = match begin.map(|begin| begin.wrapping_add(mem.offset)) {
+            Some(known) if self.context.memory.is_near(known) => (known, None),
+            _ => (mem.offset, begin),
+        };
         let base = mem.base.map(|part| self.part(part));
         let index = mem.index.map(|(part, factor)| {
             let index = self.part(part);
             if factor == 1 { index } else { binary(BinOp::Mul, index, Expr::Const(factor)) }
         });
-        let known = (known != 0 || base.is_none() && index.is_none()).then_some(Expr::Const(known));
+        let known = (known != 0).then_some(Expr::Const(known));
         let sum = base.into_iter().chain(index).chain(known).reduce(|a, b| binary(BinOp::Add, a, b));
         let sum = sum.unwrap_or(Expr::Const(0));
+        let sum = match far {
+            Some(begin) => Expr::binary(BinOp::Add, sum, Expr::Const(begin)),
+            None => sum,
+        };
         // Registers of 32 bits make an address of 32 bits.
         let narrow = mem.parts().any(|part| part.bits < self.arch().bits());
         if narrow { cut(sum, 32, self.arch()) } else { sum }

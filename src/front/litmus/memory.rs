@@ -9,17 +9,25 @@
 //! which addresses go up by that width; zones are far apart, and none contains 0. An access finds its cell from the
 //! zone of its own width alone, so that one of the wrong width, one in the middle of a location, or one through a null
 //! pointer leads outside memory, which is an error of the program.
-//! Invariant: cells are sorted by width, and those of one width lie side by side.
+//! Real addresses are unlike the numbers that a test counts with, and so are these: they begin at numbers that no few
+//! operations on small or round numbers make, and further on where the test itself mentions something close by. Which places can
+//! hold an address at all is known to `pointers`.
+//! Invariant: cells are sorted by width, and those of one width lie side by side. No number of the test, its negative
+//! or its complement has the low 32 bits of an address, or of a number less than `APART` away from one.
 
 use super::x86::Arch;
 use crate::front::problems::{Problem, Problems, Reported, Span};
 use crate::model::litmus::Width;
 use crate::model::{BinOp, Expr, MAX_CELLS, RegExpr, UnOp, Value, Variable};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-/// Where the first zone begins. All addresses fit into 31 bits, so that they are the same number at every width.
-const FIRST_ZONE: Value = 0x4000_0000;
-const ZONE: Value = 0x0800_0000;
+/// Where the first zone begins, and how far behind it the next does, unless numbers are in the way. All addresses fit
+/// into 31 bits, so that they are the same number at every width, and are aligned as compilers do it.
+const FIRST_ZONE: Value = 0x4b5a_2d40;
+const ZONE: Value = 0x0872_9b40;
+const ALIGNMENT: Value = 64;
+/// How far the numbers of the test stay away from addresses.
+const APART: Value = 0x1000;
 
 /// The width of a location that nothing tells the width of.
 pub const DEFAULT_BITS: u32 = 32;
@@ -45,12 +53,11 @@ pub struct Memory<'s> {
     pub arch: Arch,
     locations: Vec<Location<'s>>,
     by_name: HashMap<&'s str, usize>,
-    /// Per width the first cell and the one behind the last.
-    zones: HashMap<u32, (usize, usize)>,
+    zones: HashMap<u32, Zone>,
+    /// The low bits of all numbers in the test, also with all bits or the sign turned round.
+    numbers: BTreeSet<u32>,
     /// Cells that have been declared.
     cells: usize,
-    /// Whether some address is used as a value.
-    pub has_addresses: bool,
 }
 
 /// The type of a location.
@@ -67,8 +74,8 @@ impl<'s> Memory<'s> {
             locations: vec![],
             by_name: HashMap::new(),
             zones: HashMap::new(),
+            numbers: BTreeSet::new(),
             cells: 0,
-            has_addresses: false,
         }
     }
 
@@ -97,6 +104,11 @@ impl<'s> Memory<'s> {
         location.bits = ty.map(|t| t.bits);
         location.signed = ty.is_none_or(|t| t.signed);
         location.initial = initial;
+    }
+
+    /// A number that the test mentions.
+    pub fn number(&mut self, value: Value) {
+        self.numbers.extend([value, value.wrapping_neg(), !value].map(|v| v as u32));
     }
 
     /// The location's place in the list; one that was never mentioned before is 0.
@@ -163,8 +175,18 @@ impl<'s> Memory<'s> {
         for location in &mut self.locations {
             location.cell = next;
             let end = next + location.initial.len();
-            self.zones.entry(location.bits.unwrap_or(DEFAULT_BITS)).or_insert((next, next)).1 = end;
+            let bits = location.bits.unwrap_or(DEFAULT_BITS);
+            self.zones.entry(bits).or_insert(Zone { cells: (next, next), ..Zone::empty(bits) }).cells.1 = end;
             next = end;
+        }
+        for zone in self.zones.values_mut() {
+            match zone.apart_from(&self.numbers) {
+                Some(address) => zone.address = address,
+                None => {
+                    let message = "no addresses are left that are unlike all numbers of this test";
+                    problems.report(Problem::error(message));
+                }
+            }
         }
     }
 
@@ -210,7 +232,12 @@ impl<'s> Memory<'s> {
 
     /// The zone of accesses of so many bits.
     pub fn zone(&self, bits: u32) -> Zone {
-        Zone::new(bits, self.zones.get(&bits).copied().unwrap_or((0, 0)))
+        self.zones.get(&bits).copied().unwrap_or(Zone::empty(bits))
+    }
+
+    /// Is the number an address, or close to one as no number of the test is?
+    pub fn is_near(&self, number: Value) -> bool {
+        self.zones.values().any(|zone| zone.is_near(number))
     }
 
     /// The memory of the program, and whatever does not fit into it.
@@ -231,10 +258,21 @@ impl<'s> Memory<'s> {
         self.locations.iter().map(|l| Width { bits: self.bits_of(l), signed: l.signed }).collect()
     }
 
-    /// What addresses are called, if the test uses any as values.
+    /// Where the program's variables lie.
+    pub fn addresses(&self) -> Vec<Value> {
+        self.locations.iter().map(|l| self.address_of_element(l, 0)).collect()
+    }
+
+    /// Those that begin with the address of a location.
+    pub fn locations_with_addresses(&self) -> BTreeSet<&'s str> {
+        let holds = |l: &&Location| l.initial.iter().any(|i| matches!(i, Initial::AddressOf(_)));
+        self.locations.iter().filter(holds).map(|l| l.name).collect()
+    }
+
+    /// What addresses are called.
     pub fn symbols(&self) -> Vec<(Value, String)> {
         let mut symbols = Vec::new();
-        for location in self.locations.iter().filter(|_| self.has_addresses) {
+        for location in &self.locations {
             for element in 0..location.initial.len() {
                 let bytes = element as u32 * self.bits_of(location) / 8;
                 let name =
@@ -256,15 +294,43 @@ pub struct Zone {
 }
 
 impl Zone {
-    /// The zone of a width, with its cells.
-    pub fn new(bits: u32, cells: (usize, usize)) -> Zone {
+    /// The zone of a width that nothing has.
+    pub fn empty(bits: u32) -> Zone {
         let address = FIRST_ZONE + ZONE * Value::from(bits.trailing_zeros() - 3);
-        Zone { address, bytes: Value::from(bits / 8), cells }
+        Zone { address, bytes: Value::from(bits / 8), cells: (0, 0) }
+    }
+
+    fn end(&self) -> Value {
+        self.address + (self.cells.1 - self.cells.0) as Value * self.bytes
+    }
+
+    /// Does the number lie in the zone, or so close to it that no number of the test does?
+    pub fn is_near(&self, number: Value) -> bool {
+        (self.address - APART + 1..self.end() + APART).contains(&number)
+    }
+
+    /// The first address from where it is now at which no number is in the way, if there is one before the next zone.
+    fn apart_from(&self, numbers: &BTreeSet<u32>) -> Option<Value> {
+        let room = self.end() - self.address + APART;
+        let mut address = self.address;
+        loop {
+            let near = (address - APART) as u32..(address + room) as u32;
+            match numbers.range(near).next_back() {
+                None => return Some(address),
+                Some(number) => {
+                    address = Value::from(*number) + APART + ALIGNMENT;
+                    address -= address % ALIGNMENT;
+                }
+            }
+            if address + room > self.address + ZONE {
+                return None;
+            }
+        }
     }
 
     /// The cell that lies at an address; all bits set, and so no cell, if nothing of the zone's width lies there.
     pub fn cell_at(&self, address: RegExpr) -> RegExpr {
-        let end = self.address + (self.cells.1 - self.cells.0) as Value * self.bytes;
+        let end = self.end();
         let with = |op, e: RegExpr, constant| Expr::binary(op, e, Expr::Const(constant));
         let is = |op, limit| with(op, address.clone(), limit);
         let outside = Expr::binary(BinOp::BitOr, is(BinOp::Lt, self.address), is(BinOp::Ge, end));
@@ -352,5 +418,25 @@ mod tests {
         assert_eq!(memory.address("y") - memory.address("x"), 4);
         assert_eq!(memory.zone(64).cells, (2, 4));
         assert_eq!(memory.zone(8).cells, (0, 0));
+    }
+
+    #[test]
+    fn no_number_of_the_test_is_close_to_an_address() {
+        let address = |numbers: &[Value]| {
+            let (mut memory, mut problems) = (Memory::new(Arch::X86_64), Problems::new(""));
+            memory.access("x", 32, Span::default(), &mut problems);
+            memory.access("y", 32, Span::default(), &mut problems);
+            numbers.iter().for_each(|n| memory.number(*n));
+            memory.lay_out(&mut problems);
+            (!problems.has_errors()).then(|| memory.address("x"))
+        };
+        let plain = address(&[0, -1, 1 << 30, i64::MIN]).expect("there is room");
+        for n in [plain, -plain, !plain, plain + 7, plain - 4000, plain | 1 << 40, plain + 4] {
+            let moved = address(&[n, plain]).expect("there is room");
+            assert!(moved > plain && moved % 64 == 0, "{n}");
+            assert!([n, -n, !n].iter().all(|n| (n & 0xffff_ffff).abs_diff(moved) >= APART as u64), "{n}");
+        }
+        let everywhere: Vec<Value> = (0..1 << 20).map(|k| k << 12).collect();
+        assert_eq!(address(&everywhere), None);
     }
 }

@@ -2,8 +2,8 @@
 //! and 64-bit ones in AT&T's (`X86_64`).
 //!
 //! Reading goes one way: `sections` finds the parts of the file; `init`, `parse` and `question` read them, each with the
-//! words of `lex`; `width` settles how wide instructions and locations are; `memory` gives locations their cells; `lower`
-//! turns instructions into steps. All mistakes of a file come out of one run.
+//! words of `lex`; `width` settles how wide instructions and locations are; `memory` gives locations their cells; `pointers`
+//! knows where addresses can be; `lower` turns instructions into steps. All mistakes of a file come out of one run.
 //! A test becomes a program whose one property is the test's condition; what is printed about final states beyond that
 //! is in [`Litmus`]. `write` is the way back.
 
@@ -13,6 +13,7 @@ mod lex;
 mod lower;
 mod memory;
 mod parse;
+mod pointers;
 mod question;
 mod sections;
 mod width;
@@ -31,6 +32,7 @@ use init::{OfThread, Own, RegisterValue};
 use lower::{Context, Form, Registers, lower};
 use memory::{Initial, Memory, constant, fits, fitted};
 use parse::Thread;
+use pointers::Pointers;
 use question::{Place, Question, Right, observed};
 use std::collections::{BTreeMap, BTreeSet};
 use x86::{Arch, Flag};
@@ -65,7 +67,9 @@ fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Repo
     width::settle(&mut threads, &mut memory, problems);
     let question = question::read(clean, sections.question, &mut memory, problems);
     memory.lay_out(problems);
-    let mut test = Test { source: clean, name: text(sections.name), threads, initial, question, memory };
+    let pointers = Pointers::of(&threads, &initial, &memory);
+    let test =
+        Test { source: clean, name: text(sections.name), threads, initial, question, memory, pointers };
     test.check_names(problems);
     if problems.has_errors() {
         return Err(Reported);
@@ -81,6 +85,7 @@ struct Test<'s> {
     initial: Vec<RegisterValue<'s>>,
     question: Question<'s>,
     memory: Memory<'s>,
+    pointers: Pointers<'s>,
 }
 
 impl<'s> Test<'s> {
@@ -92,8 +97,9 @@ impl<'s> Test<'s> {
         self.threads.iter().position(|t| t.number == number).map(|t| ThreadId(t as u16))
     }
 
-    /// Do all threads and elements exist that the initial state and the condition name?
-    fn check_names(&mut self, problems: &mut Problems) {
+    /// Do all threads and elements exist that the initial state and the condition name, and may they be what they are
+    /// compared with?
+    fn check_names(&self, problems: &mut Problems) {
         let mut places: Vec<(Place, Span)> = self.question.locations.clone();
         places.iter_mut().for_each(|(place, _)| {
             // A whole array may be listed, and not compared.
@@ -118,6 +124,14 @@ impl<'s> Test<'s> {
                 _ => {}
             }
         }
+        self.question.prop.for_each_address(&mut |place, name, span| {
+            if !self.may_be_address(&place) {
+                let place = self.show(&place);
+                let what = format!("`{name}` is the address of `{name}` here, and `{place}` never holds one");
+                let help = format!("write `[{name}]` for the value that lies there");
+                problems.report(Problem::warning(what).at(span).help(help));
+            }
+        });
         for initial in &self.initial {
             if let (Own::Flag(_), Initial::Const(value)) = (initial.register.own, initial.value)
                 && !matches!(value, 0 | 1)
@@ -207,6 +221,8 @@ impl<'s> Test<'s> {
         let compare = |left: &Place<'s>, equal: bool, right: &Right<'s>| -> Pred {
             let right = match right {
                 Right::Const(value) => Expr::Const(self.as_kept(left, *value)),
+                // A number is no address, even if it should have the same bits.
+                Right::AddressOf(_) if !self.may_be_address(left) => return Expr::Const(!equal as Value),
                 Right::AddressOf(name) => Expr::Const(self.memory.address(name)),
                 Right::Place(place) => Expr::Atom(atom(place)),
             };
@@ -214,17 +230,21 @@ impl<'s> Test<'s> {
         };
         let column = |place: &Place<'s>| {
             let (bits, signed) = self.width(place);
-            Observed { name: self.show(place), atom: atom(place), bits, signed }
+            let may_be_address = self.may_be_address(place);
+            Observed { name: self.show(place), atom: atom(place), bits, signed, may_be_address }
         };
+        let observed: Vec<Observed> = columns.iter().map(column).collect();
+        let shows_addresses = observed.iter().any(|o| o.may_be_address);
         Litmus {
             name: self.name.to_string(),
             kind: self.question.kind,
             pred: self.question.prop.pred(&compare),
             condition: self.question.prop.show(&|place| self.show(place)),
-            observed: columns.iter().map(column).collect(),
-            symbols: self.memory.symbols(),
+            observed,
+            symbols: if shows_addresses { self.memory.symbols() } else { vec![] },
             bits: self.arch().bits(),
             widths: self.memory.widths(),
+            addresses: self.memory.addresses(),
         }
     }
 
@@ -245,6 +265,14 @@ impl<'s> Test<'s> {
     fn as_kept(&self, place: &Place, value: Value) -> Value {
         let (bits, _) = self.width(place);
         if fits(value, bits) { fitted(value, bits, self.arch()) } else { value }
+    }
+
+    fn may_be_address(&self, place: &Place) -> bool {
+        match place {
+            Place::Own(OfThread { thread, own: Own::Gpr(gpr) }) => self.pointers.in_register(*thread, *gpr),
+            Place::Own(OfThread { own: Own::Flag(_), .. }) => false,
+            Place::Cell(name, _) => self.pointers.in_location(name),
+        }
     }
 
     fn width(&self, place: &Place) -> (u32, bool) {

@@ -239,19 +239,11 @@ impl<'s> Reader<'s, '_> {
                 self.tokens.take(Kind::Ampersand);
                 let name = self.expect(Kind::Name, "a location")?;
                 self.memory.mention(name.text);
-                if !self.memory.has_addresses && token.kind == Kind::Name {
-                    let what = format!(
-                        "`{0}` is the address of `{0}` here, and the test has no other addresses",
-                        name.text
-                    );
-                    let help = format!("write `[{}]` for the value that lies there", name.text);
-                    self.problems.report(Problem::warning(what).at(name.span).help(help));
-                }
-                self.memory.has_addresses = true;
                 Ok((Right::AddressOf(name.text), name.span))
             }
             _ => {
                 let value = signed_number(&mut self.tokens, self.problems).ok_or(Reported)?;
+                self.memory.number(value);
                 Ok((Right::Const(value), token.span))
             }
         }
@@ -299,6 +291,20 @@ impl<'s> Prop<'s> {
             Prop::Implies(a, b) => {
                 a.for_each_place(visit);
                 b.for_each_place(visit);
+            }
+        }
+    }
+
+    /// Every comparison of a place with an address.
+    pub fn for_each_address(&self, visit: &mut impl FnMut(Place<'s>, &'s str, Span)) {
+        match self {
+            Prop::Compare { left, right: (Right::AddressOf(name), span), .. } => visit(left.0, name, *span),
+            Prop::Const(_) | Prop::Compare { .. } => {}
+            Prop::Not(a) => a.for_each_address(visit),
+            Prop::And(all) | Prop::Or(all) => all.iter().for_each(|a| a.for_each_address(visit)),
+            Prop::Implies(a, b) => {
+                a.for_each_address(visit);
+                b.for_each_address(visit);
             }
         }
     }

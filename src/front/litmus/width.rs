@@ -45,15 +45,13 @@ fn tells_width(i: &Instruction) -> bool {
 
 fn mention<'s>(operand: &Operand<'s>, memory: &mut Memory<'s>) {
     match operand {
-        Operand::AddressOf(name) => {
-            memory.mention(name);
-            memory.has_addresses = true;
-        }
+        Operand::AddressOf(name) => memory.mention(name),
         Operand::Mem(mem) => {
             mem.name.into_iter().for_each(|name| memory.mention(name));
-            memory.has_addresses |= !mem.is_direct() && mem.name.is_some();
+            memory.number(mem.offset);
         }
-        Operand::Const(_) | Operand::Reg(_) | Operand::Label(_) => {}
+        Operand::Const(value) => memory.number(*value),
+        Operand::Reg(_) | Operand::Label(_) => {}
     }
 }
 

@@ -75,8 +75,8 @@ impl Layout {
             layout.add(members, width, &mut names);
             next += more + 1;
         }
-        if kept.is_some() {
-            layout.zones = zones(&layout.groups);
+        if let Some(test) = kept {
+            layout.zones = zones(&layout.groups, &test.addresses);
         }
         layout
     }
@@ -121,11 +121,18 @@ impl Layout {
     }
 }
 
-fn zones(groups: &[Group]) -> Vec<Zone> {
+/// Each group is a variable here, and has its address.
+fn zones(groups: &[Group], addresses: &[Value]) -> Vec<Zone> {
     let zone = |bits: u32| {
-        let mut of_width = groups.iter().filter(|g| g.width.bits == bits);
-        let last = of_width.clone().next_back().map_or(0, |g| g.first + g.init.len());
-        Zone::new(bits, (of_width.next().map_or(0, |g| g.first), last))
+        let mut zone = Zone::empty(bits);
+        let of_width = groups.iter().zip(addresses).filter(|(g, _)| g.width.bits == bits);
+        for (n, (group, address)) in of_width.enumerate() {
+            if n == 0 {
+                (zone.address, zone.cells.0) = (*address, group.first);
+            }
+            zone.cells.1 = group.first + group.init.len();
+        }
+        zone
     };
     [8, 16, 32, 64].map(zone).to_vec()
 }

@@ -161,16 +161,14 @@ impl Writer<'_> {
         }
     }
 
-    /// The location whose address a number is, and how many bytes further on the number lies.
+    /// The location that a number is an address in or close to, and how many bytes behind its beginning that is.
     fn location_at(&self, layout: &Layout, value: Value) -> Option<(String, Value)> {
-        let test = self.kept.filter(|test| !test.symbols.is_empty())?;
-        test.symbols.binary_search_by_key(&value, |(address, _)| *address).ok()?;
-        layout.groups.iter().find_map(|group| {
-            let zone = layout.zones().iter().find(|z| z.bytes * 8 == Value::from(group.width.bits))?;
-            let begin = zone.address + (group.first - zone.cells.0) as Value * zone.bytes;
-            let size = group.init.len() as Value * zone.bytes;
-            (begin..begin + size).contains(&value).then(|| (group.name.clone(), value - begin))
-        })
+        let zone = layout.zones().iter().find(|zone| zone.is_near(value))?;
+        let begin = |group: &Group| zone.address + (group.first - zone.cells.0) as Value * zone.bytes;
+        let mut of_zone = layout.groups.iter().filter(|g| Value::from(g.width.bits) == zone.bytes * 8);
+        let first = of_zone.next()?;
+        let group = of_zone.take_while(|group| begin(group) <= value).last().unwrap_or(first);
+        Some((group.name.clone(), value - begin(group)))
     }
 }
 
