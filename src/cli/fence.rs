@@ -12,7 +12,7 @@ use crate::model::alike::alike;
 use crate::model::{Instr, Loc, Program, ThreadId};
 use crate::repair::{self, Allowed, Wanted};
 use crate::report;
-use crate::report::fence::{Site, Words};
+use crate::report::fence::{Place, Site, Words};
 use crate::verdict::Limits;
 use crate::verdict::repair::{Aim, Change, Repair, RepairAnswer};
 use clap::ValueEnum;
@@ -271,12 +271,14 @@ fn patched(
     let edit = |&change: &Change| {
         let t = change.thread();
         let old = || repair::unused(task.source.program.thread(t).registers());
+        let site = Site::of(&task.source.program, change);
         let what = match change {
+            Change::Fence { .. } if site.place == Place::Behind => What::FenceBehind,
             Change::Fence { .. } => What::Fence,
             Change::Atomic { .. } => What::Atomic { old: old() },
             Change::Keep { .. } => unreachable!("nothing is written when fences are pruned"),
         };
-        Edit { line: Site::of(&task.source.program, change).line, column: t.index(), what }
+        Edit { line: site.line, column: t.index(), what }
     };
     let mut edits: Vec<Edit> = set.iter().map(edit).collect();
     edits.sort();

@@ -29,6 +29,8 @@ pub enum What {
     Fence,
     /// The store becomes a locked one; what it finds goes to this register, where a language needs one.
     Atomic { old: String },
+    /// A fence behind the instruction.
+    FenceBehind,
 }
 
 /// The text with all edits made, if there is a way to make them.
@@ -55,7 +57,8 @@ pub fn patch(source: &str, dialect: Dialect, edits: &[Edit]) -> Option<String> {
     Some(patched)
 }
 
-/// The rows that take the place of one; the last is that of the instruction.
+/// The rows that take the place of one; the last is that of the instruction, unless the fence is behind it: such an edit comes
+/// after all others of its line.
 fn edited(row: &str, dialect: Dialect, edit: &Edit) -> Option<Vec<String>> {
     match (&edit.what, dialect) {
         (What::Fence, Dialect::Litmus) => fence_row(row, edit.column),
@@ -65,6 +68,9 @@ fn edited(row: &str, dialect: Dialect, edit: &Edit) -> Option<Vec<String>> {
         }
         (What::Atomic { .. }, Dialect::Rmm) => Some(vec![replace_word(row, "write", "locked write")?]),
         (What::Atomic { .. }, Dialect::Litmus) => None,
+        (What::FenceBehind, Dialect::Tso) => Some(vec![row.to_string(), fence_behind(row)]),
+        // No thread of these languages can end inside a block, which alone makes such a fence useful.
+        (What::FenceBehind, Dialect::Rmm | Dialect::Litmus) => None,
     }
 }
 
@@ -94,6 +100,13 @@ fn fence_line(row: &str, dialect: Dialect) -> Vec<String> {
             ]
         }
     }
+}
+
+/// In line with the instruction, behind its labels.
+fn fence_behind(row: &str) -> String {
+    let (labels, rest) = row.split_at(labels(row, Dialect::Tso));
+    let indent = rest.len() - rest.trim_start().len();
+    format!("{}{}", " ".repeat(labels.chars().count() + indent), fence_word(Dialect::Tso, rest))
 }
 
 /// How much of the row its labels take.
@@ -166,6 +179,13 @@ mod tests {
         );
         check("  wait: load r, [y]", Dialect::Tso, &[fence(1, 0)], "  wait:\n      fence\n      load r, [y]");
         check("wait:\n  load r, [y]", Dialect::Tso, &[fence(2, 0)], "wait:\n  fence\n  load r, [y]");
+    }
+
+    #[test]
+    fn a_fence_stands_behind_the_last_instruction() {
+        let behind = Edit { line: 1, column: 0, what: What::FenceBehind };
+        check("  store [x], 1\nend\n", Dialect::Tso, &[behind.clone()], "  store [x], 1\n  fence\nend\n");
+        check("L: store [x], 1\nend\n", Dialect::Tso, &[behind], "L: store [x], 1\n   fence\nend\n");
     }
 
     #[test]

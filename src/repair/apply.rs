@@ -45,6 +45,9 @@ fn insert_fence(parts: &mut ProgramParts, thread: ThreadId, at: Loc) {
     own.edges.iter_mut().filter(|e| e.from == at).for_each(|e| e.from = behind);
     let (instr, text) = (Instr::Fence, "fence".to_string());
     own.edges.push(Edge { from: at, to: behind, instr, line: 0, text, origin: None });
+    if own.end == at {
+        own.end = behind;
+    }
     for property in &mut parts.properties {
         property.pred = at_also(&property.pred, thread, &[(behind, at)]);
     }

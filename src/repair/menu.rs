@@ -3,9 +3,10 @@
 //!
 //! A place is a location; a fence there sits between everything that enters it and everything that leaves it. Only
 //! places behind a store with no fence in between can matter, and nothing can be inserted in the middle of one
-//! instruction of the user's text.
+//! instruction of the user's text. A fence at a thread's end, behind its last instruction, keeps states with a store
+//! of the thread in its buffer from being final: those that another thread's block has frozen.
 
-use crate::model::{Edge, EdgeId, Instr, Loc, MAX_REGISTERS, Program, Thread, ThreadId};
+use crate::model::{Edge, EdgeId, Instr, Loc, MAX_REGISTERS, Program, PropertyKind, Thread, ThreadId};
 use crate::verdict::repair::Change;
 use std::collections::{BTreeSet, HashMap};
 
@@ -32,10 +33,16 @@ impl Menu {
     /// Fences and locked stores that can be put into the program.
     pub fn of(program: &Program, allowed: &Allowed) -> Menu {
         let mut priced: BTreeSet<(Change, u64)> = BTreeSet::new();
+        let asks_for_ends = program.properties().iter().any(|p| p.kind != PropertyKind::Forbid);
+        let ends_matter = program.has_locks() && asks_for_ends;
         let touched = |t: &ThreadId| allowed.only.is_empty() || allowed.only.contains(t);
         for thread in program.thread_ids().filter(touched) {
             let own = program.thread(thread);
-            let free = |at: &Loc| !own.location(*at).within && !allowed.forbidden.contains(&(thread, *at));
+            let free = |at: &Loc| {
+                !own.location(*at).within
+                    && !allowed.forbidden.contains(&(thread, *at))
+                    && (*at != own.end() || ends_matter)
+            };
             let roads = Roads::of(own);
             if let Some(cost) = allowed.fence {
                 let places = roads.places.into_iter().filter(free);
@@ -68,6 +75,12 @@ impl Menu {
         Menu { changes, costs, numbers }
     }
 
+    /// The change that would keep a state from being final while a store of the thread is in its buffer.
+    pub fn against_ending(&self, program: &Program, thread: ThreadId) -> Option<usize> {
+        let at = program.thread(thread).end();
+        self.numbers.get(&Change::Fence { thread, at }).copied()
+    }
+
     /// The changes that would keep a thread from taking these edges with the first one's store in its buffer until the
     /// last one is taken. The last may be a store that never reaches memory: locked, it could not have come then.
     pub fn against(&self, program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<usize> {
@@ -89,7 +102,7 @@ impl Menu {
 
 /// Where a store of the thread may be waiting in the buffer.
 struct Roads {
-    /// Locations behind a store, without a fence or a locked instruction in between, from which something is done.
+    /// Locations behind a store, without a fence or a locked instruction in between.
     places: BTreeSet<Loc>,
     /// The stores that such ways begin with.
     stores: Vec<EdgeId>,
@@ -102,7 +115,7 @@ impl Roads {
         let mut places = BTreeSet::new();
         let mut todo: Vec<Loc> = stores.iter().map(|(_, e)| e.to).collect();
         while let Some(loc) = todo.pop() {
-            if loc != thread.end() && places.insert(loc) {
+            if places.insert(loc) {
                 let on = thread.edges_from(loc).into_iter().filter(|(_, e)| !waits_for_buffer(&e.instr));
                 todo.extend(on.map(|(_, e)| e.to));
             }

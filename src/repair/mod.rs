@@ -17,10 +17,10 @@ pub use apply::{apply, unused};
 pub use menu::Allowed;
 
 use crate::engine::{self, Internal, Options};
-use crate::model::{EdgeId, Invalid, Program, ThreadId};
+use crate::model::{EdgeId, Invalid, Program, PropertyKind, ThreadId};
 use crate::verdict::repair::{Aim, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
 use crate::verdict::{
-    Act, Answer, Event, Goal, Kind, Limit, Limits, Model, RaceAnswer, Stats, Trace, Witness,
+    Act, Against, Answer, Event, Goal, Kind, Limit, Limits, Model, RaceAnswer, Stats, Trace, Witness,
 };
 use hitting::{Cores, cost};
 use menu::Menu;
@@ -315,7 +315,20 @@ impl<'a> Search<'a> {
         for (thread, path) in delayed_paths(run) {
             core.extend(self.menu.against(&self.base, thread, &path));
         }
+        for thread in self.frozen_at_the_end(run) {
+            core.extend(self.menu.against_ending(&self.base, thread));
+        }
         core.into_iter().collect()
+    }
+
+    /// The threads whose stores are in their buffers in the final state that the run is against.
+    fn frozen_at_the_end(&self, run: &Counterexample) -> Vec<ThreadId> {
+        let Counterexample::Trace(trace) = run else { return vec![] };
+        let Against::Property(number) = trace.against else { return vec![] };
+        match self.base.properties()[number].kind {
+            PropertyKind::Forbid => vec![],
+            _ => never_flushed(&trace.events).map(|store| trace.events[store].thread()).collect(),
+        }
     }
 
     /// The choice is enough: with it, all others of the same cost, if they were asked for.
@@ -394,11 +407,19 @@ fn trace_paths(trace: &Trace) -> Vec<(ThreadId, Vec<EdgeId>)> {
         return vec![];
     }
     let events = &trace.events;
-    let is_flushed = |store: usize| events.iter().any(|e| e.store == Some(store));
-    let stores = (0..events.len()).filter(|&k| events[k].kind == Kind::Store && events[k].trap.is_none());
-    let waiting = stores.filter(|&k| !is_flushed(k)).map(|k| (k, events.len() - 1));
-    let overtaken = trace.delays().into_iter().filter(|(store, _)| is_flushed(*store));
+    let waiting = never_flushed(events).map(|k| (k, events.len() - 1));
+    let overtaken = trace.delays().into_iter().filter(|(store, _)| is_flushed(events, *store));
     overtaken.chain(waiting).map(|(from, to)| path(events, from, to)).collect()
+}
+
+fn is_flushed(events: &[Event], store: usize) -> bool {
+    events.iter().any(|e| e.store == Some(store))
+}
+
+/// The stores that never reach memory.
+fn never_flushed(events: &[Event]) -> impl Iterator<Item = usize> {
+    let stores = (0..events.len()).filter(|&k| events[k].kind == Kind::Store && events[k].trap.is_none());
+    stores.filter(|&k| !is_flushed(events, k))
 }
 
 /// The edges that the thread of the first event takes up to the last one.

@@ -3,7 +3,7 @@
 
 use super::table::{Color, Tone, paint};
 use super::{capitalised, count_of, first_line, json, limit_reached, robust, text, triangular};
-use crate::model::Program;
+use crate::model::{Loc, Program};
 use crate::verdict::repair::{Aim, Change, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -17,7 +17,8 @@ pub struct Words {
 /// Where the user can find a change.
 pub struct Site<'a> {
     pub thread: &'a str,
-    /// The line of the instruction that the change is made at or before, 0 if unknown.
+    pub place: Place,
+    /// The line of the instruction that the change is made at, before or behind, 0 if unknown.
     pub line: u32,
     /// The last line before it that leads here.
     pub after: u32,
@@ -26,23 +27,40 @@ pub struct Site<'a> {
     pub instruction: String,
 }
 
+/// Where a change is, as seen from an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Before,
+    At,
+    /// Behind the last instruction of its thread.
+    Behind,
+}
+
 impl<'a> Site<'a> {
     pub fn of(program: &'a Program, change: Change) -> Site<'a> {
         let thread = program.thread(change.thread());
-        let (at, edge) = match change {
-            Change::Fence { at, .. } => (at, thread.edges_from(at).first().map(|(_, e)| *e)),
+        let leads_to = |at: Loc| thread.edges().filter(move |(_, e)| e.to == at).map(|(_, e)| e);
+        let (at, place, edge) = match change {
+            Change::Fence { at, .. } if at == thread.end() => {
+                (at, Place::Behind, leads_to(at).max_by_key(|e| e.line))
+            }
+            Change::Fence { at, .. } => (at, Place::Before, thread.edges_from(at).first().map(|(_, e)| *e)),
             Change::Atomic { store: id, .. } | Change::Keep { fence: id, .. } => {
-                (thread.edge(id).from, Some(thread.edge(id)))
+                (thread.edge(id).from, Place::At, Some(thread.edge(id)))
             }
         };
         let line = edge.map_or(0, |e| e.line);
-        let before = thread.edges().filter(|(_, e)| e.to == at && e.line < line).map(|(_, e)| e.line).max();
+        let before = match place {
+            Place::Behind => Some(line),
+            Place::Before | Place::At => leads_to(at).filter(|e| e.line < line).map(|e| e.line).max(),
+        };
         let instruction = edge.map_or(String::new(), |e| match e.text.is_empty() {
             true => thread.show_instr(program, &e.instr),
             false => e.text.clone(),
         });
         Site {
             thread: thread.name(),
+            place,
             line,
             after: before.unwrap_or(line.saturating_sub(1)),
             label: thread.location(at).labels.first().map(String::as_str),
@@ -186,38 +204,43 @@ fn shown(program: &Program, source: &str, changes: &[Change], words: Words, styl
         let _ = writeln!(told, "  {}", place(program, change));
     }
     let fence = changes.iter().any(|c| matches!(c, Change::Fence { .. })).then_some(words.fence);
-    let line = changes.first().map_or(0, |&c| Site::of(program, c).line);
-    told + &around(source, line, fence, style)
+    let site = changes.first().map(|&c| Site::of(program, c));
+    told + &site.map_or(String::new(), |site| around(source, site.line, fence.zip(Some(site.place)), style))
 }
 
 /// `thread p: a fence before line 3, at `wait`: `load r, [x]``.
 fn place(program: &Program, change: Change) -> String {
     let site = Site::of(program, change);
-    let what = match change {
-        Change::Fence { .. } => "a fence before",
-        Change::Atomic { .. } => "a locked store in",
-        Change::Keep { .. } => "the fence in",
+    let what = match (change, site.place) {
+        (Change::Fence { .. }, Place::Behind) => "a fence at its end, behind",
+        (Change::Fence { .. }, _) => "a fence before",
+        (Change::Atomic { .. }, _) => "a locked store in",
+        (Change::Keep { .. }, _) => "the fence in",
     };
     let label = site.label.map_or(String::new(), |l| format!(", at `{l}`"));
     let line = if site.line == 0 { String::new() } else { format!(" line {}{label}:", site.line) };
     format!("thread {}: {what}{line} `{}`", site.thread, site.instruction)
 }
 
-/// The lines around one, which is marked, or has the new one before it.
-fn around(source: &str, at: u32, inserted: Option<&str>, style: text::Style) -> String {
+/// The lines around one, which is marked, or has the new one beside it.
+fn around(source: &str, at: u32, inserted: Option<(&str, Place)>, style: text::Style) -> String {
     let color = if style.color { Color::On } else { Color::Off };
     let lines: Vec<&str> = source.lines().collect();
     let line = |n: u32| lines.get((n as usize).wrapping_sub(1)).copied();
     let Some(own) = line(at) else { return String::new() };
     let mut told = String::new();
-    for n in at.saturating_sub(CONTEXT).max(1)..at + CONTEXT {
+    let behind = matches!(inserted, Some((_, Place::Behind))) as u32;
+    for n in (at + behind).saturating_sub(CONTEXT).max(1)..at + behind + CONTEXT {
         let Some(text) = line(n) else { continue };
         let row = format!("{n:>6} | {text}");
         let _ = match inserted {
-            Some(word) if n == at => {
+            Some((word, place)) if n == at => {
                 let indent = &own[..own.len() - own.trim_start().len()];
                 let new = paint(&format!("  +      | {indent}{word}"), Tone::Good, color);
-                writeln!(told, "  {new}\n    {row}")
+                match place {
+                    Place::Behind => writeln!(told, "    {row}\n  {new}"),
+                    Place::Before | Place::At => writeln!(told, "  {new}\n    {row}"),
+                }
             }
             None if n == at => writeln!(told, "  {}", paint(&format!("* {row}"), Tone::Good, color)),
             _ => writeln!(told, "    {row}"),
@@ -228,10 +251,11 @@ fn around(source: &str, at: u32, inserted: Option<&str>, style: text::Style) -> 
 
 /// Changes in the order of the text, those of one line together.
 fn by_line(program: &Program, set: &[Change]) -> Vec<Vec<Change>> {
-    let mut groups: Vec<((bool, u32), Vec<Change>)> = Vec::new();
+    let mut groups: Vec<((Place, u32), Vec<Change>)> = Vec::new();
     for &change in set {
-        let key = (matches!(change, Change::Fence { .. }), Site::of(program, change).line);
-        match groups.iter_mut().find(|(k, _)| *k == key && key.1 != 0) {
+        let Site { place, line, .. } = Site::of(program, change);
+        let key = (place, line);
+        match groups.iter_mut().find(|(k, _)| *k == key && line != 0) {
             Some((_, group)) => group.push(change),
             None => groups.push((key, vec![change])),
         }
@@ -331,10 +355,16 @@ fn change(program: &Program, change: Change) -> Value {
         Change::Fence { .. } | Change::Keep { .. } => "fence",
         Change::Atomic { .. } => "atomic",
     };
+    let place = match site.place {
+        Place::Before => "before",
+        Place::At => "at",
+        Place::Behind => "after",
+    };
     json!({
         "thread": site.thread,
         "after_line": site.after,
         "line": site.line,
+        "place": place,
         "label": site.label,
         "kind": kind,
     })
