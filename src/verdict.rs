@@ -514,6 +514,9 @@ pub struct Outcomes {
     /// The values of what is observed, in the order in which it was asked for: each combination once, all that there
     /// are. Or the limit that ended the search before that was known.
     pub states: Result<BTreeSet<Vec<Value>>, Limit>,
+    /// Those of them that no run reaches with all buffers empty: a thread ends inside a block, and stores of others never
+    /// reach memory.
+    pub frozen: BTreeSet<Vec<Value>>,
     /// Whether some run ends in an error of a thread, and so in no final state.
     pub goes_wrong: bool,
     pub model: Model,

@@ -444,6 +444,12 @@ proptest! {
     }
 
     #[test]
+    fn answers_agree_where_threads_end_inside_blocks(program in program(Shape { unfinished: true, ..STRAIGHT })) {
+        compare(&program.0, Model::Sc, None)?;
+        compare(&program.0, Model::Tso, None)?;
+    }
+
+    #[test]
     fn sc_answers_agree_on_programs_that_read(program in program(READING)) {
         compare(&program.0, Model::Sc, None)?;
     }

@@ -252,6 +252,12 @@ proptest! {
     }
 
     #[test]
+    fn without_loops_it_agrees_on_threads_that_end_inside_blocks(shown in program(Shape { unfinished: true, ..DENSE })) {
+        same(&shown.0)?;
+        robust(&shown.0)?;
+    }
+
+    #[test]
     fn it_finds_what_a_run_has_shown(shown in pointed_program(DENSE, Model::Tso)) {
         same(&shown.0)?;
     }

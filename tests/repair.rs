@@ -233,6 +233,14 @@ proptest! {
     }
 
     #[test]
+    fn fewest_fences_where_threads_end_inside_blocks(
+        p in program(Shape { loops: false, unfinished: true, lines: (1, 3), ..TINY }),
+    ) {
+        agrees(&p.0, Aim::Property, &fences())?;
+        agrees(&p.0, Aim::Robustness, &fences())?;
+    }
+
+    #[test]
     fn fewest_fences_against_triangular_races(p in program(TINY)) {
         agrees(&p.0, Aim::Triangular, &fences())?;
     }

@@ -12,7 +12,7 @@
 use super::{Internal, Options, Subject, confirm};
 use crate::extend::{DelayedPath, Extended, Form, extend, project};
 use crate::model::interval::{Interval, range};
-use crate::model::{Atom, EdgeId, Instr, Loc, Origin, Program, Thread, ThreadId};
+use crate::model::{Atom, EdgeId, Instr, Origin, Program, Thread, ThreadId};
 use crate::reach::seen::MAX_WORDS;
 use crate::reach::{Found, Goals, Memory, Order, ProgramMachine, Search, explore};
 use crate::robust::known::KnownPaths;
@@ -100,7 +100,7 @@ pub fn extended(
 
 /// Can this engine answer for the goal?
 pub fn sees_all(program: &Program, goal: &Goal) -> bool {
-    let held: Vec<Vec<bool>> = program.threads().iter().map(inside_blocks).collect();
+    let held: Vec<Vec<bool>> = program.threads().iter().map(Thread::inside_blocks).collect();
     goal.clauses.iter().all(|c| !may_hold_in_block(program, c, &held))
 }
 
@@ -328,20 +328,6 @@ fn alike(program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<ThreadId> 
 
 fn kind(instr: &Instr) -> std::mem::Discriminant<Instr> {
     std::mem::discriminant(instr)
-}
-
-/// Per location of a thread whether it may hold the lock there.
-fn inside_blocks(thread: &Thread) -> Vec<bool> {
-    let mut inside = vec![false; thread.graph().node_count()];
-    let mut todo: Vec<Loc> =
-        thread.edges().filter(|(_, e)| matches!(e.instr, Instr::Lock)).map(|(_, e)| e.to).collect();
-    while let Some(loc) = todo.pop() {
-        if !std::mem::replace(&mut inside[loc.index()], true) {
-            let edges = thread.edges_from(loc).into_iter();
-            todo.extend(edges.filter(|(_, e)| !matches!(e.instr, Instr::Unlock)).map(|(_, e)| e.to));
-        }
-    }
-    inside
 }
 
 /// Can the clause hold while a thread is inside a block, so that it matters what is in the others' buffers? What is

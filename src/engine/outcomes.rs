@@ -23,10 +23,14 @@ pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Li
         Model::Tso => Memory::Tso(options.buffer),
     };
     // Who ends with which value matters here.
-    let reductions = Reductions { symmetry: false, ..options.reductions };
+    let mut reductions = Reductions { symmetry: false, ..options.reductions };
+    if program.may_end_inside_block() {
+        // And so does what else is in the buffers, observed or not.
+        reductions = Reductions { por: false, mute: false, ..reductions };
+    }
     let machine = ProgramMachine::new(program, &looking_at(observed), memory, reductions);
-    let gatherer =
-        Gatherer { machine, columns: observed.len(), found: Mutex::default(), wrong: AtomicBool::new(false) };
+    let columns = observed.len();
+    let gatherer = Gatherer { machine, columns, found: Mutex::default(), wrong: AtomicBool::new(false) };
     let explored = explore(&gatherer, limits, Search::new(options.order, options.workers));
     let Gatherer { machine, found, wrong, .. } = gatherer;
     let limit = explored.limit.or_else(|| left_out(&machine, options));
@@ -40,9 +44,12 @@ pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Li
         time: start.elapsed(),
         ..Stats::default()
     };
-    let states = found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let Finals { drained, mut frozen } = found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    frozen.retain(|values| !drained.contains(values));
+    let states = drained.union(&frozen).cloned().collect();
     Outcomes {
         states: limit.map_or(Ok(states), Err),
+        frozen,
         goes_wrong: wrong.into_inner(),
         model: options.model,
         stats,
@@ -66,11 +73,18 @@ fn left_out(machine: &ProgramMachine, options: &Options) -> Option<Limit> {
     }
 }
 
+/// The values in final states with all buffers empty, and in those with stores that a block has frozen.
+#[derive(Default)]
+struct Finals {
+    drained: BTreeSet<Vec<Value>>,
+    frozen: BTreeSet<Vec<Value>>,
+}
+
 /// The program's machine, for which no state is a goal.
 struct Gatherer {
     machine: ProgramMachine,
     columns: usize,
-    found: Mutex<BTreeSet<Vec<Value>>>,
+    found: Mutex<Finals>,
     /// Some thread has gone wrong in some run.
     wrong: AtomicBool,
 }
@@ -101,9 +115,14 @@ impl Machine for Gatherer {
         match self.machine.ending(scratch, state) {
             Ending::None => {}
             Ending::Wrong => self.wrong.store(true, Ordering::Relaxed),
-            Ending::Final(mut values) => {
+            Ending::Final { mut values, frozen } => {
                 values.truncate(self.columns);
-                self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(values);
+                let mut found = self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                if frozen {
+                    found.frozen.insert(values)
+                } else {
+                    found.drained.insert(values)
+                };
             }
         }
         Look::Rank(0)

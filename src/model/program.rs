@@ -225,6 +225,11 @@ impl Program {
         self.thread_ids().any(|t| self.thread(t).edges().any(|(_, e)| wrong(t, e)))
     }
 
+    /// May a thread end inside a `lock` … `unlock` block, which then holds memory for good?
+    pub fn may_end_inside_block(&self) -> bool {
+        self.has_locks() && self.threads.iter().any(|t| t.inside_blocks()[t.end.index()])
+    }
+
     pub fn has_locks(&self) -> bool {
         self.threads.iter().any(|t| t.edges().any(|(_, e)| matches!(e.instr, Instr::Lock)))
     }
@@ -339,6 +344,20 @@ impl Thread {
             .collect();
         edges.sort_by_key(|(id, _)| *id);
         edges
+    }
+
+    /// Per location whether the thread may be inside a `lock` … `unlock` block there.
+    pub fn inside_blocks(&self) -> Vec<bool> {
+        let mut inside = vec![false; self.graph.node_count()];
+        let locks = self.edges().filter(|(_, e)| matches!(e.instr, Instr::Lock));
+        let mut todo: Vec<Loc> = locks.map(|(_, e)| e.to).collect();
+        while let Some(loc) = todo.pop() {
+            if !std::mem::replace(&mut inside[loc.index()], true) {
+                let edges = self.edges_from(loc).into_iter();
+                todo.extend(edges.filter(|(_, e)| !matches!(e.instr, Instr::Unlock)).map(|(_, e)| e.to));
+            }
+        }
+        inside
     }
 
     pub fn location(&self, loc: Loc) -> &Location {

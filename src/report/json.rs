@@ -2,7 +2,7 @@
 //!
 //! Fields may be added and are never renamed. What an event does not have (an address, a value) is left out.
 
-use super::outcomes::{Table, condition};
+use super::outcomes::{Row, Table, condition};
 use crate::model::litmus::{Litmus, Shown};
 use crate::model::{Program, Value as Number};
 use crate::verdict::{
@@ -215,8 +215,12 @@ pub fn outcomes(
     fields.insert("goes_wrong".into(), outcomes.goes_wrong.into());
     match table {
         Ok(table) => {
-            let states = table.rows.iter().map(|row| final_state(litmus, row)).collect();
-            fields.insert("states".into(), Value::Array(states));
+            let state = |row: &Row| final_state(litmus, &row.values);
+            fields.insert("states".into(), table.rows.iter().map(state).collect());
+            let frozen: Vec<Value> = table.rows.iter().filter(|row| row.frozen).map(state).collect();
+            if !frozen.is_empty() {
+                fields.insert("frozen".into(), frozen.into());
+            }
             fields.insert("observation".into(), table.observation().into());
             let (positive, negative) = table.witnesses();
             fields.insert("positive".into(), positive.into());

@@ -12,10 +12,18 @@ use crate::verdict::{Limit, Outcomes};
 pub struct Table<'a> {
     litmus: &'a Litmus,
     /// One row for each state, in their numbers' order.
-    pub rows: Vec<Vec<Shown>>,
+    pub rows: Vec<Row>,
     /// States that satisfy the condition's predicate, and others.
     holds: usize,
     fails: usize,
+}
+
+/// A final state.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub struct Row {
+    pub values: Vec<Shown>,
+    /// Some stores never reach memory.
+    pub frozen: bool,
 }
 
 impl<'a> Table<'a> {
@@ -23,9 +31,10 @@ impl<'a> Table<'a> {
         let states = outcomes.states.as_ref().map_err(Clone::clone)?;
         let holds = states.iter().filter(|values| litmus.holds(program, values)).count();
         let row = |values: &Vec<_>| {
-            litmus.observed.iter().zip(values).map(|(column, value)| litmus.show(column, *value)).collect()
+            let shown = litmus.observed.iter().zip(values).map(|(column, value)| litmus.show(column, *value));
+            Row { values: shown.collect(), frozen: outcomes.frozen.contains(values) }
         };
-        let mut rows: Vec<Vec<Shown>> = states.iter().map(row).collect();
+        let mut rows: Vec<Row> = states.iter().map(row).collect();
         rows.sort();
         Ok(Table { litmus, holds, fails: rows.len() - holds, rows })
     }
@@ -62,6 +71,9 @@ impl<'a> Table<'a> {
     }
 }
 
+/// What stands behind a state that no run reaches with all buffers empty.
+const FROZEN: &str = " (with stores that a block has frozen)";
+
 /// The condition with its quantifier.
 pub fn condition(litmus: &Litmus) -> String {
     let quantifier = match litmus.kind {
@@ -88,9 +100,13 @@ pub fn block(program: &Program, litmus: &Litmus, outcomes: &Outcomes) -> String 
     };
     let mut text = format!("{head}States {}\n", table.rows.len());
     for row in &table.rows {
-        let cells =
-            litmus.observed.iter().zip(row).map(|(column, value)| format!("{}={value};", column.name));
-        text += &(cells.collect::<Vec<_>>().join(" ") + "\n");
+        let cells = litmus
+            .observed
+            .iter()
+            .zip(&row.values)
+            .map(|(column, value)| format!("{}={value};", column.name));
+        let mark = if row.frozen { FROZEN } else { "" };
+        text += &(cells.collect::<Vec<_>>().join(" ") + mark + "\n");
     }
     let (positive, negative) = table.witnesses();
     text += &format!("{}\nWitnesses\nPositive: {positive} Negative: {negative}\n", table.verdict());

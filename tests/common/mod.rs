@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test program uses its own part
 
 pub mod finals;
+pub mod plain;
 pub mod robustness;
 
 use overtake::model::program::{ProgramParts, ThreadParts};
@@ -74,6 +75,8 @@ pub struct Shape {
     pub bystanders: usize,
     /// Whether there are `lock` … `unlock` blocks, but for tastes that have their own mind about it.
     pub blocks: bool,
+    /// Whether threads may end inside blocks.
+    pub unfinished: bool,
     /// Of so many instructions in a hundred, one expression divides by a register, which is often 0.
     pub faults: u8,
     pub taste: Taste,
@@ -100,6 +103,7 @@ pub const SMALL: Shape = Shape {
     registers: 2,
     bystanders: 0,
     blocks: true,
+    unfinished: false,
     faults: 1,
     taste: Taste::Tame,
 };
@@ -291,6 +295,8 @@ enum Line {
     /// Two instructions side by side.
     Either(Instr, Instr, usize),
     Block(Vec<Instr>),
+    /// A block without an `unlock`; the thread ends behind it.
+    Unfinished(Vec<Instr>),
     /// Two conditions that need not exclude each other.
     Branch(RegExpr, RegExpr, usize),
 }
@@ -320,6 +326,7 @@ fn line(shape: Shape) -> impl Strategy<Value = Line> {
         1 => (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Line::Choose(a, b)),
         1 => (instr(), instr(), any::<usize>()).prop_map(|(a, b, l)| Line::Either(a, b, l)),
         blocks => prop::collection::vec(instr(), 1..4).prop_map(Line::Block),
+        2 * shape.unfinished as u32 => prop::collection::vec(instr(), 0..3).prop_map(Line::Unfinished),
         1 => (branch(shape), any::<usize>()).prop_map(|((a, b), l)| Line::Branch(a, b, l)),
     ]
 }
@@ -361,7 +368,11 @@ fn thread(name: String, lines: &[Line], shape: Shape) -> ThreadParts {
                 edges.push(edge(i, i + 1, a.clone()));
                 edges.push(edge(i, target(i, *l), b.clone()));
             }
-            Line::Block(body) => {
+            Line::Block(body) | Line::Unfinished(body) => {
+                let (last, to) = match line {
+                    Line::Unfinished(_) => (Instr::Nop, end),
+                    _ => (Instr::Unlock, i + 1),
+                };
                 let mut at = i;
                 let inside = std::iter::once(&Instr::Lock).chain(body);
                 for instr in inside {
@@ -369,7 +380,7 @@ fn thread(name: String, lines: &[Line], shape: Shape) -> ThreadParts {
                     at = locations;
                     locations += 1;
                 }
-                edges.push(edge(at, i + 1, Instr::Unlock));
+                edges.push(edge(at, to, last));
             }
         }
     }

@@ -11,8 +11,12 @@ use crate::verdict::When;
 /// Is a state the end of a run?
 pub(crate) enum Ending {
     None,
-    /// All threads are at their ends and all buffers are empty: what each clause of the goal is worth there.
-    Final(Vec<Value>),
+    /// All threads are at their ends and all buffers are empty, but for those that a block freezes: what each clause of
+    /// the goal is worth there.
+    Final {
+        values: Vec<Value>,
+        frozen: bool,
+    },
     /// A thread has gone wrong by itself.
     Wrong,
 }
@@ -62,7 +66,10 @@ impl ProgramMachine {
         if !ended || !self.is_drained(work) {
             return Ending::None;
         }
-        Ending::Final(self.code.clauses.iter().map(|c| self.value(work, &c.pred)).collect())
+        Ending::Final {
+            values: self.code.clauses.iter().map(|c| self.value(work, &c.pred)).collect(),
+            frozen: (0..work.buffers.len()).any(|t| self.has_pending(work, t)),
+        }
     }
 
     /// How far the state is from the nearest clause: steps in the graphs to the locations it names, and one for each
