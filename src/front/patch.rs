@@ -184,7 +184,12 @@ mod tests {
     #[test]
     fn a_fence_stands_behind_the_last_instruction() {
         let behind = Edit { line: 1, column: 0, what: What::FenceBehind };
-        check("  store [x], 1\nend\n", Dialect::Tso, &[behind.clone()], "  store [x], 1\n  fence\nend\n");
+        check(
+            "  store [x], 1\nend\n",
+            Dialect::Tso,
+            std::slice::from_ref(&behind),
+            "  store [x], 1\n  fence\nend\n",
+        );
         check("L: store [x], 1\nend\n", Dialect::Tso, &[behind], "L: store [x], 1\n   fence\nend\n");
     }
 
