@@ -404,6 +404,9 @@ fn binary(op: BinOp, a: Interval, b: Interval) -> Interval {
             Interval { lo: a.lo >> b.lo, hi: a.hi >> b.lo }
         }
         BinOp::BitAnd if non_negative => Interval { lo: 0, hi: a.hi.min(b.hi) },
+        // A mask leaves nothing outside itself, whatever it is put on.
+        BinOp::BitAnd if a.lo >= 0 => Interval { lo: 0, hi: a.hi },
+        BinOp::BitAnd if b.lo >= 0 => Interval { lo: 0, hi: b.hi },
         BinOp::BitOr | BinOp::BitXor if non_negative => {
             let bits = 64 - (a.hi | b.hi).leading_zeros();
             Interval { lo: 0, hi: if bits >= 63 { Value::MAX } else { (1 << bits) - 1 } }
