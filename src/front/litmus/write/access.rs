@@ -11,7 +11,7 @@ use crate::front::Inexpressible;
 use crate::model::interval::Interval;
 use crate::model::{BinOp, Expr, Reg, RegExpr, RmwOp, Value};
 
-/// Addresses further away than this are compared with the size of memory first: times eight they might come round.
+/// Addresses further away than this are refused: times eight they might come round.
 const FAR: Value = 1 << 40;
 
 impl<'a> Assembly<'a> {
@@ -22,12 +22,13 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    pub fn rmw(&mut self, dst: Reg, addr: &RegExpr, op: &RmwOp) -> Result<(), Inexpressible> {
-        let dst = self.registers.get(dst);
+    pub fn rmw(&mut self, reg: Reg, addr: &RegExpr, op: &RmwOp) -> Result<(), Inexpressible> {
+        let dst = self.registers.get(reg);
         let (mem, bits) = self.access(addr)?;
         let (value, mnemonic) = match op {
             RmwOp::Swap(value) => (value, "xchg"),
-            RmwOp::Add(value) => (value, "lock xadd"),
+            RmwOp::Add(value) if self.has("lock xadd") => (value, "lock xadd"),
+            RmwOp::Add(value) => return self.add((reg, dst), mem, bits, value),
             RmwOp::Cas { old, new } => {
                 let mem = self.apart(mem, EAX)?;
                 let new = match self.reg(new)? {
@@ -48,24 +49,60 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
+    /// An addition without an instruction of its own that gives the old value back.
+    fn add(
+        &mut self,
+        (reg, dst): (Reg, Gpr),
+        mem: Mem,
+        bits: u32,
+        value: &RegExpr,
+    ) -> Result<(), Inexpressible> {
+        let summand = self.operand(value)?;
+        if self.edge.is_some_and(|edge| !self.live.is_live(self.t, edge.to, reg)) {
+            self.op("lock add", bits, &[Operand::Mem(mem), summand]);
+            return Ok(());
+        }
+        let summand = match summand {
+            Operand::Reg(gpr) if gpr == dst || gpr == EAX => Operand::Reg(self.copied(gpr)?),
+            other => other,
+        };
+        self.attempts(dst, mem, bits, |assembly, new| {
+            assembly.mov(new, dst);
+            assembly.op("add", assembly.bits(), &[Operand::Reg(new), summand]);
+            Ok(())
+        })
+    }
+
     pub fn block(&mut self, block: &Block<'a>) -> Result<(), Inexpressible> {
         self.edge = Some(block.load);
         let (mem, bits) = self.access(block.addr)?;
         if !self.live.is_live(self.t, block.to, block.dst)
             && let Some((mnemonic, value)) = self.locked_instruction(block, bits)
         {
-            let value = self.operand(value)?;
+            let value = self.operand(&value)?;
             self.op(mnemonic, bits, &[Operand::Mem(mem), value]);
             return Ok(());
         }
         let dst = self.registers.get(block.dst);
+        self.attempts(dst, mem, bits, |assembly, new| assembly.into(new, block.value))
+    }
+
+    /// Loads the cell, computes what is to be there instead, and exchanges them unless somebody has come between: then it
+    /// begins anew.
+    fn attempts(
+        &mut self,
+        dst: Gpr,
+        mem: Mem,
+        bits: u32,
+        compute: impl FnOnce(&mut Self, Gpr) -> Result<(), Inexpressible>,
+    ) -> Result<(), Inexpressible> {
         let mem = self.apart(mem, EAX)?;
         let mem = self.apart(mem, dst)?;
         let kept = self.keep_accumulator(dst)?;
         let (again, new) = (self.fresh(), self.scratch()?);
         self.label(again);
         self.load(dst, &mem, bits);
-        self.into(new, block.value)?;
+        compute(self, new)?;
         self.mov(EAX, dst);
         self.op("lock cmpxchg", bits, &[Operand::Mem(mem), Operand::Reg(new)]);
         // Before the next attempt too: the value may depend on it. Moves leave flags as they are.
@@ -106,12 +143,8 @@ impl<'a> Assembly<'a> {
         let program = self.writer.program;
         if let Some(address) = addr.constant() {
             return match program.cell(address) {
-                Some(cell) => {
-                    let (group, element) = self.layout.place(cell.index());
-                    let offset = element as Value * Value::from(group.width.bits / 8);
-                    Ok((Mem { name: Some(group.name.clone()), offset, ..Mem::default() }, group.width.bits))
-                }
-                None => self.nowhere(),
+                Some(cell) => self.at_cell(cell.index()),
+                None => Err(self.refuse("the address is none of the memory's")),
             };
         }
         for zone in self.layout.zones() {
@@ -124,18 +157,36 @@ impl<'a> Assembly<'a> {
             Some(edge) if edge.instr.address().is_some() => self.writer.intervals.address(self.t, edge),
             _ => Interval::FULL,
         };
-        let Some(last) = program.cells().checked_sub(1) else { return self.nowhere() };
+        let Some(last) = program.cells().checked_sub(1) else {
+            return Err(self.refuse("there is no memory"));
+        };
         let (group, _) = self.layout.place(usize::try_from(range.lo).unwrap_or(0).min(last));
-        let (name, bits) = (Some(group.name.clone()), group.width.bits);
-        let bytes = Value::from(bits / 8);
-        let is_far = range.lo < -FAR || range.hi > FAR;
-        let (rest, known) = if is_far { (addr, 0) } else { summands(addr) };
-        let offset = known.wrapping_sub(group.first as Value).wrapping_mul(bytes);
-        let index = self.reg(rest)?;
-        if is_far {
-            self.within_memory(index)?;
+        let bits = group.width.bits;
+        if range.lo < -FAR || range.hi > FAR {
+            return Err(self.refuse("nothing is known of the address, which may lie far outside memory"));
         }
-        Ok((Mem { name, offset, base: None, index: Some((index, bytes)) }, bits))
+        let (rest, known) = summands(addr);
+        let offset = known.wrapping_sub(group.first as Value).wrapping_mul(Value::from(bits / 8));
+        let array = self.base(&group.name)?;
+        let place = self.scratch()?;
+        self.into(place, rest)?;
+        // herd computes addresses by additions alone.
+        self.double(place, (bits / 8).trailing_zeros());
+        self.op("add", self.bits(), &[Operand::Reg(place), Operand::Reg(array)]);
+        Ok((Mem { offset, base: Some(place), ..Mem::default() }, bits))
+    }
+
+    /// A cell by its name, or as an element of its array.
+    fn at_cell(&mut self, cell: usize) -> Result<(Mem, u32), Inexpressible> {
+        let (group, element) = self.layout.place(cell);
+        let (name, bits) = (group.name.clone(), group.width.bits);
+        let offset = element as Value * Value::from(bits / 8);
+        // Tests that were read have their own ways to a place.
+        let mem = match offset != 0 && self.writer.kept.is_none() {
+            true => Mem { offset, base: Some(self.base(&name)?), ..Mem::default() },
+            false => Mem { name: Some(name), offset, ..Mem::default() },
+        };
+        Ok((mem, bits))
     }
 
     /// An address of a test that was read, in bytes.
@@ -146,26 +197,6 @@ impl<'a> Assembly<'a> {
             None => (None, known),
         };
         Ok(Mem { name, offset, base: Some(self.reg(rest)?), index: None })
-    }
-
-    /// Goes wrong here unless the register has the number of a cell.
-    fn within_memory(&mut self, index: Gpr) -> Result<(), Inexpressible> {
-        let fine = self.fresh();
-        let cells = Operand::Const(self.writer.program.cells() as Value);
-        self.op("cmp", self.bits(), &[Operand::Reg(index), cells]);
-        self.jump("jb", fine);
-        let (mem, bits) = self.nowhere()?;
-        let Some(base) = mem.base else { unreachable!("nowhere is behind a register") };
-        self.op("mov", bits, &[Operand::Reg(base), Operand::Mem(mem)]);
-        self.label(fine);
-        Ok(())
-    }
-
-    /// A place where nothing lies.
-    fn nowhere(&mut self) -> Result<(Mem, u32), Inexpressible> {
-        let null = self.scratch()?;
-        self.into(null, &Expr::Const(0))?;
-        Ok((Mem { base: Some(null), ..Mem::default() }, self.bits()))
     }
 }
 

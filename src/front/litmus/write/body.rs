@@ -21,7 +21,7 @@ pub struct Body<'a> {
     pub locations: Vec<Loc>,
     pub blocks: HashMap<Loc, Block<'a>>,
     pub used: BTreeSet<Reg>,
-    /// Some instruction needs the accumulator.
+    /// Some instruction may need the accumulator.
     pub accumulates: bool,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Body<'a> {
                     used.insert(*r);
                 })
             });
-            accumulates |= matches!(edge.instr, Instr::Rmw { op: RmwOp::Cas { .. }, .. });
+            accumulates |= matches!(edge.instr, Instr::Rmw { op: RmwOp::Cas { .. } | RmwOp::Add(_), .. });
         }
         let stays = |l: &Loc| *l != thread.end() && !inside.contains(l);
         let locations = reachable.into_iter().filter(stays).collect();

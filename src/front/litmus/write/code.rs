@@ -2,6 +2,9 @@
 //!
 //! A branch is a comparison and a jump. Where no branch is open the thread goes round its own comparison for ever, which
 //! nobody can tell from one that stands still. What instructions do to memory is in `access`.
+//!
+//! Other tools are to read the test, so there are only instructions in it that herd has. One that it lacks is said by
+//! others, or the program is refused. A program that was read from a test goes back with all the instructions that it had.
 
 use super::super::x86::{Arch, Gpr};
 use super::body::{Body, open_edges};
@@ -12,7 +15,7 @@ use super::{FORMAT, Writer};
 use crate::front::Inexpressible;
 use crate::model::live::Live;
 use crate::model::{Edge, Expr, Instr, Loc, ThreadId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// A place to jump to: a location of the thread by its number, or one made up, with numbers behind those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +27,13 @@ enum Line {
     Jump(&'static str, Label),
 }
 
+/// A thread as it is written.
+pub struct Column {
+    pub cells: Vec<String>,
+    /// Registers that hold the address of an array from the start, and its name.
+    pub bases: Vec<(Gpr, String)>,
+}
+
 /// Writes one thread.
 pub struct Assembly<'a> {
     pub writer: &'a Writer<'a>,
@@ -33,10 +43,15 @@ pub struct Assembly<'a> {
     pub live: &'a Live,
     lines: Vec<Line>,
     labels: usize,
-    /// Free registers that are in use at the moment.
+    /// Registers that the program does not use: how many of them are in use at the moment, and were at most.
+    free: Vec<Gpr>,
     busy: usize,
+    most: usize,
+    bases: Vec<(Gpr, String)>,
     /// What is being written.
     pub edge: Option<&'a Edge>,
+    /// The first instruction that nobody would read.
+    foreign: Option<Inexpressible>,
 }
 
 impl<'a> Assembly<'a> {
@@ -48,11 +63,25 @@ impl<'a> Assembly<'a> {
         live: &'a Live,
     ) -> Assembly<'a> {
         let labels = writer.program.thread(t).graph().node_count();
-        Assembly { writer, layout, registers, t, live, lines: vec![], labels, busy: 0, edge: None }
+        Assembly {
+            writer,
+            layout,
+            registers,
+            t,
+            live,
+            lines: vec![],
+            labels,
+            free: registers.free.clone(),
+            busy: 0,
+            most: 0,
+            bases: vec![],
+            edge: None,
+            foreign: None,
+        }
     }
 
-    /// The cells of the thread's column.
-    pub fn cells(mut self, body: &Body<'a>) -> Result<Vec<String>, Inexpressible> {
+    /// The thread's column; its labels are new among the names.
+    pub fn column(mut self, body: &Body<'a>, names: &mut HashSet<String>) -> Result<Column, Inexpressible> {
         let end = body.thread.end();
         let first = body.locations.first().copied().unwrap_or(end);
         self.go(body.thread.initial(), first);
@@ -61,7 +90,23 @@ impl<'a> Assembly<'a> {
             self.location(body, loc, next)?;
         }
         self.lines.push(Line::Label(at(end)));
-        Ok(text(self.lines, self.writer.arch))
+        match self.foreign {
+            Some(foreign) => Err(foreign),
+            None => Ok(Column { cells: text(self.lines, self.writer.arch, names), bases: self.bases }),
+        }
+    }
+
+    /// Will those who read the test know this instruction?
+    pub fn has(&self, mnemonic: &str) -> bool {
+        self.writer.test.is_some() || syntax::herd_has(self.writer.arch, mnemonic)
+    }
+
+    fn must_have(&mut self, mnemonic: &str) {
+        if !self.has(mnemonic) && self.foreign.is_none() {
+            let arch = if self.bits() == 32 { "X86" } else { "X86_64" };
+            self.foreign =
+                Some(self.refuse(&format!("it needs `{mnemonic}`, which herd does not have for {arch}")));
+        }
     }
 
     fn location(&mut self, body: &Body<'a>, loc: Loc, next: Loc) -> Result<(), Inexpressible> {
@@ -125,6 +170,7 @@ impl<'a> Assembly<'a> {
     }
 
     pub fn jump(&mut self, mnemonic: &'static str, to: Label) {
+        self.must_have(mnemonic);
         self.lines.push(Line::Jump(mnemonic, to));
     }
 
@@ -176,6 +222,9 @@ impl<'a> Assembly<'a> {
     }
 
     pub fn op(&mut self, mnemonic: &str, bits: u32, operands: &[Operand]) {
+        self.must_have(mnemonic);
+        let readable = |o: &Operand| self.writer.test.is_some() || syntax::herd_reads(self.writer.arch, o);
+        assert!(operands.iter().all(readable), "herd does not read {mnemonic} {operands:?}");
         let line = syntax::instruction(self.writer.arch, mnemonic, bits, operands);
         self.plain(line);
     }
@@ -188,9 +237,23 @@ impl<'a> Assembly<'a> {
 
     /// A register that nobody uses.
     pub fn scratch(&mut self) -> Result<Gpr, Inexpressible> {
-        let gpr = self.registers.free.get(self.busy).copied();
+        let gpr = self.free.get(self.busy).copied();
         self.busy += 1;
-        gpr.ok_or_else(|| self.refuse("there are not enough registers"))
+        self.most = self.most.max(self.busy);
+        gpr.ok_or_else(|| self.refuse(TOO_FEW))
+    }
+
+    /// The register that has the address of an array. It is one that nothing else has been put in, nor will be.
+    pub fn base(&mut self, array: &str) -> Result<Gpr, Inexpressible> {
+        if let Some((gpr, _)) = self.bases.iter().find(|(_, name)| name == array) {
+            return Ok(*gpr);
+        }
+        if self.most >= self.free.len() {
+            return Err(self.refuse(TOO_FEW));
+        }
+        let gpr = self.free.remove(self.most);
+        self.bases.push((gpr, array.to_string()));
+        Ok(gpr)
     }
 
     /// How many registers are taken; with `release` they are free again.
@@ -220,12 +283,15 @@ impl<'a> Assembly<'a> {
     }
 }
 
+const TOO_FEW: &str = "there are not enough registers";
+
 fn at(loc: Loc) -> Label {
     Label(loc.index())
 }
 
-/// The lines with their labels before them; labels that nobody jumps to are left out.
-fn text(lines: Vec<Line>, arch: Arch) -> Vec<String> {
+/// The lines with their labels before them; labels that nobody jumps to are left out. herd wants a label only once in a test,
+/// whichever thread it is in.
+fn text(lines: Vec<Line>, arch: Arch, taken: &mut HashSet<String>) -> Vec<String> {
     let targets: BTreeSet<Label> = lines
         .iter()
         .filter_map(|line| match line {
@@ -238,7 +304,8 @@ fn text(lines: Vec<Line>, arch: Arch) -> Vec<String> {
         if let Line::Label(label) = line
             && targets.contains(label)
         {
-            names.insert(*label, format!("L{}", names.len()));
+            let name = (0..).map(|k| format!("L{k}")).find(|name| taken.insert(name.clone()));
+            names.insert(*label, name.expect("numbers do not end"));
         }
     }
     let (mut cells, mut pending) = (Vec::new(), String::new());

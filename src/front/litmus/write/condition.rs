@@ -87,6 +87,8 @@ pub struct Names<'a> {
     pub numbers: &'a [u64],
     pub registers: &'a [Registers],
     pub arch: Arch,
+    /// The program was read from a test, and need not be said in herd's words.
+    pub was_read: bool,
 }
 
 /// A condition as it is written.
@@ -146,12 +148,17 @@ impl Names<'_> {
                 (Expr::Atom(a), Expr::Const(c)) | (Expr::Const(c), Expr::Atom(a)) => {
                     compare(a, *op, constant(*c))
                 }
-                (Expr::Atom(a), Expr::Atom(b)) => {
+                // herd compares elements of arrays with numbers alone.
+                (Expr::Atom(a), Expr::Atom(b))
+                    if self.was_read || !self.is_element(a) && !self.is_element(b) =>
+                {
                     let right = match b {
                         Atom::Mem(_) => format!("[{}]", self.place(b)),
                         _ => self.place(b),
                     };
-                    compare(a, *op, right)
+                    // It has `!=` before numbers alone.
+                    let equal = compare(a, BinOp::Eq, right)?;
+                    Ok(if *op == BinOp::Eq { equal } else { Prop::Not(Box::new(equal)) })
                 }
                 (truth, Expr::Const(c @ (0 | 1))) | (Expr::Const(c @ (0 | 1)), truth) if is_truth(truth) => {
                     let prop = self.prop(truth, constant)?;
@@ -161,6 +168,10 @@ impl Names<'_> {
             },
             _ => self.spelled_out(pred),
         }
+    }
+
+    fn is_element(&self, atom: &Atom) -> bool {
+        matches!(atom, Atom::Mem(cell) if self.layout.place(cell.index()).0.init.len() > 1)
     }
 
     /// All combinations of values for which the predicate holds.

@@ -1,7 +1,8 @@
 //! How is an expression computed? In registers: its own, and those that nobody else uses.
 //!
 //! Arithmetic goes to the target from the left, each operator with an operand that is a constant or a register;
-//! comparisons set flags for jumps. `&&` and `||` become jumps, or 0 and 1 where their value is wanted.
+//! comparisons set flags for jumps. `&&` and `||` become jumps, or 0 and 1 where their value is wanted. What has no
+//! instruction is computed by additions and bitwise operators, in two's complement.
 
 use super::super::x86::{Arch, Gpr};
 use super::body::{Block, mentions};
@@ -9,7 +10,7 @@ use super::branch::{is_comparison, opposite, turned};
 use super::code::{Assembly, Label};
 use super::narrow;
 use super::syntax::{Mem, Operand};
-use crate::front::Inexpressible;
+use crate::front::{Inexpressible, fold};
 use crate::model::{BinOp, Expr, RegExpr, UnOp, Value};
 
 impl<'a> Assembly<'a> {
@@ -85,16 +86,32 @@ impl<'a> Assembly<'a> {
             Expr::Atom(r) => self.mov(target, self.registers.get(*r)),
             Expr::Unary(UnOp::Neg, a) => {
                 self.compute(target, a)?;
-                self.op("neg", bits, &[Operand::Reg(target)]);
+                if self.has("neg") {
+                    self.op("neg", bits, &[Operand::Reg(target)]);
+                } else {
+                    self.complement(target);
+                    self.op("inc", bits, &[Operand::Reg(target)]);
+                }
             }
             Expr::Unary(UnOp::BitNot, a) => {
                 self.compute(target, a)?;
-                self.op("not", bits, &[Operand::Reg(target)]);
+                self.complement(target);
             }
             Expr::Binary(BinOp::BitAnd, a, mask) if **mask == LOW_HALF && bits == 64 => {
                 self.compute(target, a)?;
                 // Writing half of a register clears the other half.
                 self.op("mov", 32, &[Operand::Reg(target), Operand::Reg(target)]);
+            }
+            Expr::Binary(BinOp::Sub, a, b) if !self.has("sub") => {
+                self.compute(target, a)?;
+                self.subtract(target, b)?;
+            }
+            Expr::Binary(BinOp::BitAnd, a, b) if !self.has("and") => {
+                self.compute(target, a)?;
+                self.complement(target);
+                let other = self.operand(&fold::unary(UnOp::BitNot, (**b).clone()))?;
+                self.op("or", bits, &[Operand::Reg(target), other]);
+                self.complement(target);
             }
             Expr::Binary(op, a, b) if arithmetic(*op).is_some() => {
                 self.compute(target, a)?;
@@ -116,12 +133,13 @@ impl<'a> Assembly<'a> {
         let bits = self.bits();
         let power = b.constant().filter(|c| *c > 0 && c.count_ones() == 1).map(|c| c.trailing_zeros());
         match (op, b.constant(), power) {
-            (BinOp::Shl, Some(by), _) => self.shift("shl", target, by as u32 & 63),
+            (BinOp::Shl, Some(by), _) => self.double(target, by as u32 & 63),
             (BinOp::Shr, Some(by), _) => self.shift("sar", target, by as u32 & 63),
             (BinOp::Shl | BinOp::Shr, None, _) => {
                 return Err(self.refuse("shifts by something that is not constant are not read"));
             }
-            (BinOp::Mul, _, Some(power)) => self.shift("shl", target, power),
+            (BinOp::Mul, _, Some(power)) => self.double(target, power),
+            (BinOp::Mul, Some(factor), _) if !self.has("imul") => self.multiply(target, factor)?,
             (BinOp::Mul, _, _) => {
                 let b = self.reg(b)?;
                 self.op("imul", bits, &[Operand::Reg(target), Operand::Reg(b)]);
@@ -142,6 +160,61 @@ impl<'a> Assembly<'a> {
                 }
             }
             _ => return Err(self.refuse("only divisions by 1, 2, 4, 8 and so on can be written")),
+        }
+        Ok(())
+    }
+
+    /// Turns every bit.
+    fn complement(&mut self, target: Gpr) {
+        match self.has("not") {
+            true => self.op("not", self.bits(), &[Operand::Reg(target)]),
+            false => self.op("xor", self.bits(), &[Operand::Reg(target), Operand::Const(-1)]),
+        }
+    }
+
+    /// `a - b` is `~(~a + b)`.
+    fn subtract(&mut self, target: Gpr, b: &RegExpr) -> Result<(), Inexpressible> {
+        let bits = self.bits();
+        if let Some(c) = b.constant() {
+            let summand = self.operand(&Expr::Const(c.wrapping_neg()))?;
+            self.op("add", bits, &[Operand::Reg(target), summand]);
+            return Ok(());
+        }
+        self.complement(target);
+        let summand = self.operand(b)?;
+        self.op("add", bits, &[Operand::Reg(target), summand]);
+        self.complement(target);
+        Ok(())
+    }
+
+    /// So many times over.
+    pub fn double(&mut self, target: Gpr, times: u32) {
+        if self.has("shl") {
+            return self.shift("shl", target, times);
+        }
+        for _ in 0..times {
+            self.op("add", self.bits(), &[Operand::Reg(target), Operand::Reg(target)]);
+        }
+    }
+
+    /// Doubles for every bit of the factor, the highest first, and adds for those that are set.
+    fn multiply(&mut self, target: Gpr, factor: Value) -> Result<(), Inexpressible> {
+        let (bits, size) = (self.bits(), factor.unsigned_abs());
+        let Some(highest) = size.checked_ilog2() else {
+            self.op("mov", bits, &[Operand::Reg(target), Operand::Const(0)]);
+            return Ok(());
+        };
+        let once = self.scratch()?;
+        self.mov(once, target);
+        for bit in (0..highest).rev() {
+            self.double(target, 1);
+            if size >> bit & 1 == 1 {
+                self.op("add", bits, &[Operand::Reg(target), Operand::Reg(once)]);
+            }
+        }
+        if factor < 0 {
+            self.complement(target);
+            self.op("inc", bits, &[Operand::Reg(target)]);
         }
         Ok(())
     }
@@ -215,8 +288,17 @@ impl<'a> Assembly<'a> {
             }
             Expr::Binary(op, a, b) if is_comparison(*op) => {
                 let (op, a, b) = if a.constant().is_some() { (turned(*op), b, a) } else { (*op, a, b) };
-                self.compare(a, b)?;
-                self.jump(jump(if sense { op } else { opposite(op) }), to);
+                let op = if sense { op } else { opposite(op) };
+                match self.without_strictness(op, b) {
+                    Some((op, bound)) => {
+                        self.compare(a, &Expr::Const(bound))?;
+                        self.jump_on(op, to);
+                    }
+                    None => {
+                        self.compare(a, b)?;
+                        self.jump_on(op, to);
+                    }
+                }
             }
             value => {
                 self.compare(value, &Expr::Const(0))?;
@@ -225,6 +307,28 @@ impl<'a> Assembly<'a> {
         }
         self.release(taken);
         Ok(())
+    }
+
+    /// Jumps if what was compared last compares like that.
+    pub fn jump_on(&mut self, op: BinOp, to: Label) {
+        if self.has(jump(op)) || !self.has(jump(opposite(op))) {
+            return self.jump(jump(op), to);
+        }
+        let past = self.fresh();
+        self.jump(jump(opposite(op)), past);
+        self.jump("jmp", to);
+        self.label(past);
+    }
+
+    /// Less than a constant is at most the number before it, which may be a jump less.
+    fn without_strictness(&self, op: BinOp, b: &RegExpr) -> Option<(BinOp, Value)> {
+        let bound = b.constant().filter(|_| !self.has(jump(op)))?;
+        let (op, bound) = match op {
+            BinOp::Lt => (BinOp::Le, bound.checked_sub(1)?),
+            BinOp::Gt => (BinOp::Ge, bound.checked_add(1)?),
+            _ => return None,
+        };
+        self.has(jump(op)).then_some((op, bound))
     }
 
     fn compare(&mut self, a: &RegExpr, b: &RegExpr) -> Result<(), Inexpressible> {
@@ -243,11 +347,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// The locked instruction that does what a block does to its cell, with its second operand.
-    pub fn locked_instruction<'e>(
-        &self,
-        block: &Block<'e>,
-        bits: u32,
-    ) -> Option<(&'static str, &'e RegExpr)> {
+    pub fn locked_instruction(&self, block: &Block, bits: u32) -> Option<(&'static str, RegExpr)> {
         let value = match block.value {
             Expr::Binary(BinOp::BitAnd, a, mask) if cuts(mask, bits) && bits < self.bits() => a,
             e if bits == self.bits() => self.uncut(e),
@@ -262,7 +362,12 @@ impl<'a> Assembly<'a> {
             BinOp::BitXor => "lock xor",
             _ => return None,
         };
-        (**a == Expr::Atom(block.dst) && !mentions(b, block.dst)).then_some((mnemonic, &**b))
+        let (mnemonic, value) = match mnemonic {
+            known if self.has(known) => (known, (**b).clone()),
+            "lock sub" => ("lock add", fold::unary(UnOp::Neg, (**b).clone())),
+            _ => return None,
+        };
+        (**a == Expr::Atom(block.dst) && !mentions(b, block.dst)).then_some((mnemonic, value))
     }
 }
 

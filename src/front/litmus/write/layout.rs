@@ -1,8 +1,9 @@
 //! Where do the program's variables, threads and registers go, and what are they called there?
 //!
 //! A variable keeps its name if a litmus test can have it. Variables that one computed address may all hit become one
-//! array, since only the elements of an array lie side by side for certain. A register called like one of the processor's
-//! is that one.
+//! array, since only the elements of an array lie side by side for certain; an array that no computed address hits becomes
+//! as many variables, since herd knows a place in an array by a register alone. A register called like one of the
+//! processor's is that one.
 
 use super::super::memory::Zone;
 use super::super::x86::{Arch, EAX, Gpr, register};
@@ -11,8 +12,9 @@ use crate::model::litmus::{Litmus, Width};
 use crate::model::{Addr, Edge, Program, Reg, Thread, Value, Variable};
 use std::collections::{BTreeSet, HashSet};
 
-/// Words that mean something else in a litmus test.
-const WORDS: [&str; 20] = [
+/// Words that mean something else in a litmus test: those around conditions, registers, sizes, and whatever herd takes for
+/// an instruction, which may also end in a letter for its width.
+const WORDS: &[&str] = &[
     "final",
     "forall",
     "exists",
@@ -22,8 +24,17 @@ const WORDS: [&str; 20] = [
     "cases",
     "with",
     "not",
+    "and",
     "true",
     "false",
+    "fault",
+    "tag",
+    "attrs",
+    "pte",
+    "pa",
+    "oa",
+    "instr",
+    "label",
     "byte",
     "word",
     "dword",
@@ -32,7 +43,37 @@ const WORDS: [&str; 20] = [
     "offset",
     "rip",
     "eip",
+    "zf",
+    "sf",
+    "cf",
     "lock",
+    "jmp",
+    "je",
+    "jne",
+    "jle",
+    "jlt",
+    "jgt",
+    "jge",
+    "js",
+    "jns",
+    "setnb",
+    "mfence",
+    "lfence",
+    "sfence",
+    "movt",
+    "movsd",
+    "movd",
+    "movnti",
+    "movntdqa",
+    "clflush",
+    "clflushopt",
+    "ret",
+    "nop",
+    "endbr64",
+];
+const WITH_WIDTHS: &[&str] = &[
+    "add", "xor", "or", "shl", "mov", "dec", "inc", "cmp", "cmovc", "xchg", "uxch", "cmpxchg", "movnti",
+    "ret", "nop",
 ];
 
 /// More variables than this do not give their names to the array that they become.
@@ -49,6 +90,8 @@ pub struct Group {
 
 pub struct Layout {
     pub groups: Vec<Group>,
+    /// All names that are taken.
+    pub names: HashSet<String>,
     /// What cells are called where that cannot be guessed.
     pub comments: Vec<String>,
     of_cell: Vec<usize>,
@@ -59,20 +102,28 @@ pub struct Layout {
 impl Layout {
     /// Widths and addresses are those of the `kept` test, if there is one.
     pub fn new(program: &Program, intervals: &Intervals, arch: Arch, kept: Option<&Litmus>) -> Layout {
-        let joined = match kept {
-            Some(_) => vec![false; program.variables().len()],
-            None => joined(program, intervals),
+        let variables = program.variables();
+        let hits = match kept {
+            Some(_) => vec![Hit::Whole; variables.len()],
+            None => hits(program, intervals),
         };
         let register = Width { bits: arch.bits(), signed: true };
-        let mut layout = Layout { groups: vec![], comments: vec![], of_cell: vec![], zones: vec![] };
-        let mut names = HashSet::new();
-        let variables = program.variables();
+        let mut layout = Layout {
+            groups: vec![],
+            names: HashSet::new(),
+            comments: vec![],
+            of_cell: vec![],
+            zones: vec![],
+        };
         let mut next = 0;
         while next < variables.len() {
-            let more = joined[next + 1..].iter().take_while(|joined| **joined).count();
+            let more = hits[next + 1..].iter().take_while(|hit| **hit == Hit::WithLast).count();
             let members = &variables[next..=next + more];
             let width = kept.map_or(register, |test| test.widths[next]);
-            layout.add(members, width, &mut names);
+            match (members, hits[next]) {
+                ([array], Hit::Apart) if array.init.len() > 1 => layout.split(array, width),
+                _ => layout.add(members, width),
+            }
             next += more + 1;
         }
         if let Some(test) = kept {
@@ -81,13 +132,22 @@ impl Layout {
         layout
     }
 
-    fn add(&mut self, members: &[Variable], width: Width, names: &mut HashSet<String>) {
+    /// A location for each element.
+    fn split(&mut self, array: &Variable, width: Width) {
+        for (i, &value) in array.init.iter().enumerate() {
+            let name = plain_name(&format!("{}_{i}", array.name), &mut self.names);
+            self.comments.push(format!("{name} is {}[{i}]", array.name));
+            self.push(Group { name, width, first: self.of_cell.len(), init: vec![value] });
+        }
+    }
+
+    fn add(&mut self, members: &[Variable], width: Width) {
         let wanted = match members {
             [one] => one.name.clone(),
             _ if members.len() > MAX_JOINED => "memory".to_string(),
             _ => members.iter().map(|v| &v.name[..]).collect::<Vec<_>>().join("_"),
         };
-        let name = plain_name(&wanted, names);
+        let name = plain_name(&wanted, &mut self.names);
         let mut init = Vec::new();
         for variable in members {
             if variable.name != name {
@@ -99,9 +159,12 @@ impl Layout {
             }
             init.extend(&variable.init);
         }
-        self.of_cell.extend(std::iter::repeat_n(self.groups.len(), init.len()));
-        let first = self.of_cell.len() - init.len();
-        self.groups.push(Group { name, width, first, init });
+        self.push(Group { name, width, first: self.of_cell.len(), init });
+    }
+
+    fn push(&mut self, group: Group) {
+        self.of_cell.extend(std::iter::repeat_n(self.groups.len(), group.init.len()));
+        self.groups.push(group);
     }
 
     /// The location of a cell, and which element of it the cell is.
@@ -137,13 +200,23 @@ fn zones(groups: &[Group], addresses: &[Value]) -> Vec<Zone> {
     [8, 16, 32, 64].map(zone).to_vec()
 }
 
-/// Per variable whether it must lie right behind the one before it.
-fn joined(program: &Program, intervals: &Intervals) -> Vec<bool> {
+/// What computed addresses want of a variable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hit {
+    /// None hits it.
+    Apart,
+    /// Its cells must lie side by side.
+    Whole,
+    /// It must lie right behind the variable before it.
+    WithLast,
+}
+
+fn hits(program: &Program, intervals: &Intervals) -> Vec<Hit> {
     let of_cell: Vec<usize> = (program.variables().iter().enumerate())
         .flat_map(|(i, variable)| std::iter::repeat_n(i, variable.init.len()))
         .collect();
-    let mut joined = vec![false; program.variables().len()];
-    let Some(last) = of_cell.len().checked_sub(1) else { return joined };
+    let mut hits = vec![Hit::Apart; program.variables().len()];
+    let Some(last) = of_cell.len().checked_sub(1) else { return hits };
     let cell = |address: Value| usize::try_from(address).unwrap_or(0).min(last);
     for t in program.thread_ids() {
         for (_, edge) in program.thread(t).edges() {
@@ -152,15 +225,24 @@ fn joined(program: &Program, intervals: &Intervals) -> Vec<bool> {
                 // What may lie outside memory must not be taken for something else.
                 let outside = lo < 0 || hi > last as Value;
                 let (lo, hi) = if outside { (0, last) } else { (cell(lo), cell(hi)) };
-                joined[of_cell[lo] + 1..=of_cell[hi]].fill(true);
+                let (first, rest) = (of_cell[lo], of_cell[lo] + 1..=of_cell[hi]);
+                if hits[first] == Hit::Apart {
+                    hits[first] = Hit::Whole;
+                }
+                hits[rest].fill(Hit::WithLast);
             }
         }
     }
-    joined
+    hits
 }
 
 fn computed(edge: &Edge) -> bool {
     edge.instr.address().is_some_and(|address| address.constant().is_none())
+}
+
+fn is_word(lower: &str) -> bool {
+    let stem = lower.strip_suffix(['b', 'w', 'l', 'q']).unwrap_or(lower);
+    WORDS.contains(&lower) || WITH_WIDTHS.contains(&lower) || WITH_WIDTHS.contains(&stem)
 }
 
 /// A name that a litmus test can have, and none of those before it.
@@ -169,8 +251,9 @@ pub fn plain_name(wanted: &str, taken: &mut HashSet<String>) -> String {
     let mut base: String = wanted.chars().map(|c| if fits(c) { c } else { '_' }).collect();
     let lower = base.to_ascii_lowercase();
     let is_thread = lower.strip_prefix('p').is_some_and(|n| n.parse::<u64>().is_ok());
-    let starts_well = base.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '.'));
-    if !starts_well || is_thread || WORDS.contains(&&lower[..]) || register(&lower, Arch::X86_64).is_some() {
+    let starts_well = base.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_register = register(&lower, Arch::X86_64).is_some() || lower.starts_with("xmm");
+    if !starts_well || is_thread || is_register || is_word(&lower) {
         base.insert_str(0, "v_");
     }
     let mut name = base.clone();
@@ -255,8 +338,11 @@ mod tests {
         let mut taken = HashSet::new();
         let mut name = |wanted: &str| plain_name(wanted, &mut taken);
         assert_eq!(
-            ["x", "x", "a[1]", "cx", "P0", "0x", "exists", "é"].map(&mut name),
-            ["x", "x_2", "a_1_", "v_cx", "v_P0", "v_0x", "v_exists", "_"]
+            ["x", "x", "a[1]", "cx", "P0", "0x", "exists", "é", "add", "Xchgl", "sf", "xmm1"].map(&mut name),
+            [
+                "x", "x_2", "a_1_", "v_cx", "v_P0", "v_0x", "v_exists", "v__", "v_add", "v_Xchgl", "v_sf",
+                "v_xmm1"
+            ]
         );
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Variables become locations of the test, registers the processor's, edges instructions. A test of 32 bits (`X86`) is
 //! written where nothing needs more, one of 64 bits (`X86_64`) otherwise. A program that was read from a litmus test
-//! keeps its widths, addresses and names; other programs have cells as wide as registers, and elements of arrays where they
-//! compute addresses.
+//! keeps its widths, addresses, names and instructions; other programs have cells as wide as registers, elements of arrays
+//! where they compute addresses, and only instructions that herd has, since it is to read them.
 //! What a test cannot say is [`Inexpressible`]: questions about states that are not final, assertions, choices that
-//! nothing decides, blocks, more registers than there are.
+//! nothing decides, blocks, arithmetic that herd does not know, more registers than there are.
 //! Invariant: reading what is written gives a program with the same final states under SC and under TSO, and the same
 //! answer to its question.
 //!
@@ -29,7 +29,7 @@ use crate::model::litmus::{Litmus, Width};
 use crate::model::live::{Live, Watched};
 use crate::model::{Atom, Program, Reg, ThreadId, Value};
 use body::Body;
-use code::Assembly;
+use code::{Assembly, Column};
 use condition::{Condition, Names};
 use layout::{Group, Layout, Registers, thread_numbers};
 use std::fmt::Write;
@@ -61,7 +61,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn test(&self, name: &str) -> Result<String, Inexpressible> {
         let condition = Condition::of(self.program)?;
-        let layout = Layout::new(self.program, self.intervals, self.arch, self.kept);
+        let mut layout = Layout::new(self.program, self.intervals, self.arch, self.kept);
         let asked = condition.as_ref().map_or(vec![], Condition::atoms);
         let mut listed: Vec<&Atom> = self.test.iter().flat_map(|t| &t.observed).map(|o| &o.atom).collect();
         listed.retain(|atom| !asked.contains(atom));
@@ -72,16 +72,24 @@ impl Writer<'_> {
         watched.at_end = self.program.thread_ids().map(|t| of_thread(&shown, t).collect()).collect();
         let live = Live::of(self.program, &watched, |_, _| false);
         let mut columns = Vec::new();
+        let mut taken = std::mem::take(&mut layout.names);
         for ((t, body), registers) in self.program.thread_ids().zip(&bodies).zip(&registers) {
-            columns.push(Assembly::new(self, &layout, registers, t, &live).cells(body)?);
+            columns.push(Assembly::new(self, &layout, registers, t, &live).column(body, &mut taken)?);
         }
         let (program, intervals, arch) = (self.program, self.intervals, self.arch);
         let numbers = thread_numbers(program);
-        let names =
-            Names { program, intervals, layout: &layout, numbers: &numbers, registers: &registers, arch };
+        let names = Names {
+            program,
+            intervals,
+            layout: &layout,
+            numbers: &numbers,
+            registers: &registers,
+            arch,
+            was_read: self.test.is_some(),
+        };
         let mut text = self.header(name, &names);
-        text += &self.initial(&layout);
-        text += &table(&numbers, columns);
+        text += &self.initial(&names, &columns);
+        text += &table(&numbers, columns.into_iter().map(|column| column.cells).collect());
         if !listed.is_empty() {
             let places: String = listed.iter().map(|atom| format!("{}; ", names.place(atom))).collect();
             let _ = writeln!(text, "locations [{}]", places.trim_end());
@@ -139,16 +147,21 @@ impl Writer<'_> {
         text
     }
 
-    fn initial(&self, layout: &Layout) -> String {
+    fn initial(&self, names: &Names, columns: &[Column]) -> String {
         let mut text = "{".to_string();
-        for Group { name, width, init, .. } in &layout.groups {
+        for Group { name, width, init, .. } in &names.layout.groups {
             let ty = type_name(*width);
-            let values: Vec<String> = init.iter().map(|v| self.value(layout, *v)).collect();
+            let values: Vec<String> = init.iter().map(|v| self.value(names.layout, *v)).collect();
             let _ = match &values[..] {
                 [value] if ty == "int" => write!(text, " {name}={value};"),
                 [value] => write!(text, " {ty} {name}={value};"),
                 _ => write!(text, " {ty} {name}[{}]={{{}}};", values.len(), values.join(",")),
             };
+        }
+        for (column, number) in columns.iter().zip(names.numbers) {
+            for (gpr, array) in &column.bases {
+                let _ = write!(text, " {number}:{}={array};", gpr.name(self.arch));
+            }
         }
         text + " }\n"
     }

@@ -1,5 +1,5 @@
 //! How is an instruction spelled? Intel's order and capital letters for 32 bits, AT&T's order and widths on mnemonics for
-//! 64 bits, as litmus tests of either processor have it.
+//! 64 bits, as litmus tests of either processor have it. And which of them does herd read?
 
 use super::super::x86::{Arch, Gpr, Part};
 use crate::model::Value;
@@ -45,11 +45,40 @@ impl Mem {
     }
 }
 
+/// Instructions that herd has for both processors.
+const OF_HERD: &[&str] = &[
+    "mov", "add", "or", "xor", "inc", "dec", "cmp", "xchg", "mfence", "jmp", "je", "jne", "lock add",
+    "lock xor", "lock inc", "lock dec",
+];
+/// Those that it has for 64 bits only. Its `jlt` jumps if both sides are equal too, so it does not belong here.
+const OF_HERD_WIDE: &[&str] = &["jle", "jge", "lock cmpxchg"];
+
+/// Does herd have the instruction?
+pub fn herd_has(arch: Arch, mnemonic: &str) -> bool {
+    OF_HERD.contains(&mnemonic) || arch == Arch::X86_64 && OF_HERD_WIDE.contains(&mnemonic)
+}
+
+/// Does herd read the operand? A place is a name or a register there, and no sum but that of a register and a number.
+pub fn herd_reads(arch: Arch, operand: &Operand) -> bool {
+    match operand {
+        Operand::Const(_) | Operand::Reg(_) => true,
+        Operand::Symbol(_) => false,
+        Operand::Mem(Mem { name, offset, base, index }) => {
+            let shifts = arch == Arch::X86_64 && base.is_some();
+            index.is_none() && name.is_some() != base.is_some() && (*offset == 0 || shifts)
+        }
+    }
+}
+
 /// An instruction of so many bits; the destination comes first.
 pub fn instruction(arch: Arch, mnemonic: &str, bits: u32, operands: &[Operand]) -> String {
     let mut shown: Vec<String> = operands.iter().map(|o| operand(arch, o, bits)).collect();
     match arch {
         Arch::X86 => format!("{} {}", mnemonic.to_uppercase(), shown.join(",")),
+        // herd has the memory of this one in front, against the order of all others.
+        Arch::X86_64 if mnemonic == "lock cmpxchg" => {
+            format!("{mnemonic}{} {}", suffix(bits), shown.join(","))
+        }
         Arch::X86_64 => {
             shown.reverse();
             format!("{mnemonic}{} {}", suffix(bits), shown.join(","))
@@ -130,6 +159,24 @@ mod tests {
         assert_eq!(instruction(Arch::X86, "mov", 32, &[x(), Operand::Const(1)]), "MOV [x],$1");
         assert_eq!(instruction(Arch::X86_64, "mov", 64, &[x(), Operand::Const(-1)]), "movq $-1,(x)");
         assert_eq!(instruction(Arch::X86_64, "xchg", 32, &[x(), Operand::Reg(Gpr(8))]), "xchgl %r8d,(x)");
+        let cas = instruction(Arch::X86_64, "lock cmpxchg", 64, &[x(), Operand::Reg(Gpr(8))]);
+        assert_eq!(cas, "lock cmpxchgq (x),%r8");
+    }
+
+    #[test]
+    fn herd_knows_few_places() {
+        let name = Some("x".to_string());
+        let places = [
+            Mem { name: name.clone(), ..Mem::default() },
+            Mem { base: Some(Gpr(1)), ..Mem::default() },
+            Mem { base: Some(Gpr(1)), offset: 8, ..Mem::default() },
+            Mem { name: name.clone(), offset: 8, ..Mem::default() },
+            Mem { name: name.clone(), base: Some(Gpr(1)), ..Mem::default() },
+            Mem { name, index: Some((Gpr(1), 8)), ..Mem::default() },
+        ];
+        let read = |arch| places.clone().map(|mem| herd_reads(arch, &Operand::Mem(mem)));
+        assert_eq!(read(Arch::X86_64), [true, true, true, false, false, false]);
+        assert_eq!(read(Arch::X86), [true, true, false, false, false, false]);
     }
 
     #[test]
