@@ -138,7 +138,7 @@ impl Maker {
         let bits = self.random.pick(widths);
         let mut before = Vec::new();
         let condition = self.random.pick(&CONDITIONS);
-        let (op, bits, operands) = match self.random.below(24) {
+        let (op, bits, operands) = match self.random.below(26) {
             0..=3 => (Op::Mov, bits, self.mov(snippet, bits, &mut before)),
             4 | 5 => {
                 let from = self.random.pick(&[8, 16, 32]);
@@ -159,7 +159,7 @@ impl Maker {
                 let op = self.random.pick(&["inc", "dec", "neg", "not"]);
                 (Op::One(op), bits, vec![self.either(snippet, bits, &mut before)])
             }
-            18 | 19 => {
+            18..=21 => {
                 let op = self.random.pick(&["shl", "sal", "shr", "sar"]);
                 let mut operands = vec![self.either(snippet, bits, &mut before)];
                 if !self.random.once_in(5) {
@@ -167,7 +167,7 @@ impl Maker {
                 }
                 (Op::Shift(op), bits, operands)
             }
-            20 | 21 => {
+            22 | 23 => {
                 let op = self.random.pick(&["bt", "bts", "btr", "btc"]);
                 let bits = bits.max(16);
                 let to = self.either(snippet, bits, &mut before);
@@ -177,10 +177,10 @@ impl Maker {
                 };
                 (Op::Bit(op), bits, vec![to, number])
             }
-            22 if self.random.once_in(2) => {
+            24 if self.random.once_in(2) => {
                 (Op::Set(condition), 8, vec![self.either(snippet, 8, &mut before)])
             }
-            22 => {
+            24 => {
                 let bits = bits.max(16);
                 let operands = vec![self.reg(bits), self.either(snippet, bits, &mut before)];
                 (Op::MoveIf(condition), bits, operands)
@@ -208,9 +208,9 @@ impl Maker {
     /// A number of a bit, or of places to shift by; some are too large on purpose.
     fn count(&mut self, bits: u32) -> i64 {
         match self.random.below(8) {
-            0 => 0,
-            1 => self.random.pick(&[8, 16, 31, 32, 33, 63, 64, 65, 96, 128, 255]),
-            2 => 30,
+            0 | 1 => self.random.pick(&[0, 0, 32, 64, 128]),
+            2 => self.random.pick(&[8, 9, 16, 17, 24, 31, 33, 63, 65, 96, 255]),
+            3 => 30,
             _ => self.random.below(bits as usize) as i64,
         }
     }
