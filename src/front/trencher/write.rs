@@ -22,7 +22,6 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 const FORMAT: &str = "a Trencher program";
-const MAX_CHOICES: u64 = 256;
 /// Tokens of one expression: `|` and `^` have to be spelled with their operands twice.
 const MAX_TOKENS: u64 = 10_000;
 
@@ -292,9 +291,6 @@ impl<'a> Writer<'a> {
     }
 
     fn any(&mut self, edge: &Edge, dst: Reg, lo: Value, hi: Value) -> Result<(), Inexpressible> {
-        if hi.abs_diff(lo) >= MAX_CHOICES {
-            return Err(self.refuse(edge, &format!("a choice has at most {MAX_CHOICES} values")));
-        }
         let (from, to, dst) = (self.state(edge.from), self.state(edge.to), self.register(dst));
         for v in lo..=hi {
             let v = self.expr(edge, &Expr::Const(v))?;
