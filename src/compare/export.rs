@@ -44,11 +44,15 @@ impl Format {
     }
 }
 
-/// The program in a tool's format, or why it cannot be had. What is in that format already goes as it stands.
+/// The program in a tool's format, or why it cannot be had. What is in that format already goes as it stands, but for
+/// final states of Trencher's where nothing is asked about them.
 pub fn export(source: &Source, format: Format, question: Question) -> Result<String, String> {
     let as_it_stands = format.extension().is_none_or(|extension| extension == source.extension);
     if as_it_stands {
-        return Ok(source.text.clone());
+        return Ok(match format {
+            Format::Trencher if !question.needs_property() => trencher::without_finals(&source.text),
+            _ => source.text.clone(),
+        });
     }
     let program = &source.program;
     let written = match format {
@@ -102,6 +106,20 @@ mod tests {
         let why = export(&values, Format::Trencher, Question::Sc).expect_err("finals are about locations");
         assert!(why.contains("`never` is about more than locations"), "{why}");
         assert!(export(&values, Format::Trencher, Question::Robust).is_ok());
+    }
+
+    #[test]
+    fn trenchers_own_programs_lose_their_final_states_where_nobody_asks_for_them() {
+        let text = "# a final word\nthread p initial q final\n r transition q r write 1 0 final r\n\
+                    transition r final noop end thread final initial end final q end";
+        let program = trencher::read(text).expect("a program").program;
+        let given = Source { program, text: text.to_string(), extension: "txt".to_string() };
+        assert_eq!(export(&given, Format::Trencher, Question::Tso), Ok(text.to_string()));
+        let plain = "# a final word\nthread p initial q  transition q r write 1 0 \n\
+                     transition r final noop end thread final initial end  end";
+        for question in [Question::Robust, Question::Fences] {
+            assert_eq!(export(&given, Format::Trencher, question), Ok(plain.to_string()));
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ fn object(comparison: &Comparison, group: &[Row]) -> Value {
         "tool": super::own::NAME,
         "version": env!("CARGO_PKG_VERSION"),
         "command": "compare",
+        "tools": comparison.circumstances.tools,
         "program": first.program,
         "size": first.size,
         "question": first.question,
@@ -78,5 +79,6 @@ mod tests {
             (&json!("not-run"), &json!("it reads C"))
         );
         assert!(objects[0]["disagreement"].is_null());
+        assert_eq!(objects[0]["tools"], json!(comparison.circumstances.tools));
     }
 }

@@ -320,7 +320,7 @@ pub fn rehearsal_failed(finished: &Finished, asked: &Asked) -> Option<Said> {
     }
 }
 
-/// Phrases by which programs say that an allocation has failed.
+/// Phrases by which programs say that an allocation has failed, or a thread that would have needed one for its stack.
 const NO_MEMORY: &[&str] = &[
     "out of memory",
     "outofmemory",
@@ -332,6 +332,11 @@ const NO_MEMORY: &[&str] = &[
     "could not reserve enough space",
     "reached -dmemlim bound",
     "memory exhausted",
+    "resource temporarily unavailable",
+    "cannot create thread",
+    "create native thread",
+    "failed to spawn thread",
+    "pthread_create",
 ];
 
 /// A process that failed, and says that it was for want of memory or was past the half of it: tables that grow by doubling
@@ -400,6 +405,15 @@ mod tests {
         let aborted = "terminate called after throwing an instance of 'std::bad_alloc'\n";
         assert_eq!(said(End::Signal(6), "", aborted), Said::OutOfMemory);
         assert_eq!(said(End::Exit(1), "", "Out of memory!\n"), Said::OutOfMemory);
+        for no_thread in [
+            "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily unavailable\n",
+            "Fatal error: exception Failure(\"cannot create thread\")\n",
+            "[warning][os,thread] Failed to start thread \"C2\" - pthread_create failed (EAGAIN)\n",
+            "java.lang.Error: unable to create native thread: possibly process/resource limits reached\n",
+        ] {
+            assert_eq!(said(End::Signal(6), "", no_thread), Said::OutOfMemory, "{no_thread}");
+            assert_eq!(said(End::Exit(2), "", no_thread), Said::OutOfMemory, "{no_thread}");
+        }
         let large = Finished { peak_kb: Some(1 << 20), ..finished(End::Signal(9), "", "") };
         assert_eq!(
             reading(&trencher::WAY, &large, &asked(Question::Tso, "program.txt")).said,

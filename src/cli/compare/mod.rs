@@ -73,7 +73,8 @@ pub struct CompareArgs {
     /// The memory that each run has, as address space
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = limits::size)]
     memory: u64,
-    /// Workers of overtake: several numbers for several rows. The peers have one
+    /// Workers of overtake: several numbers for several rows. The peers have one, but for Trencher, which takes all cores for
+    /// `tso` and `fences`
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1", value_parser = limits::workers)]
     threads: Vec<usize>,
     /// Writes compare.csv, compare.ron, compare.md and pictures of the growth to this folder

@@ -92,7 +92,15 @@ fn version(contestant: &Contestant, rules: &Rules, folder: &Path) -> Option<Stri
     let limits = Limits { time: Duration::from_secs(10), ..rules.limits };
     let said = process::run(&command, &contestant.path, folder, limits, &rules.stop).ok()?;
     let line = |text: &str| text.lines().map(str::trim).find(|l| !l.is_empty()).map(str::to_string);
-    line(&said.out).or_else(|| line(&said.err))
+    line(&said.out).or_else(|| line(&said.err)).map(|told| named(contestant.way.tool, &told))
+}
+
+/// What a tool tells of its version, with its name in front if it does not tell that.
+fn named(tool: &str, told: &str) -> String {
+    match told.to_lowercase().contains(tool) {
+        true => told.to_string(),
+        false => format!("{tool} {told}"),
+    }
 }
 
 fn own_name(workers: usize) -> String {
@@ -116,4 +124,15 @@ fn on_search_path(tool: &str) -> Option<PathBuf> {
 
 fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_has_a_name() {
+        assert_eq!(named("herd7", "7.58, Rev: 0123"), "herd7 7.58, Rev: 0123");
+        assert_eq!(named("memorax", "Memorax 0.1.1"), "Memorax 0.1.1");
+    }
 }

@@ -20,6 +20,7 @@ pub fn comparison(comparison: &Comparison, as_json: bool, terminal: &Terminal) {
     }
     let color = if terminal.color { Color::On } else { Color::Off };
     let mut text = disagreements(comparison, color) + &rows(comparison, color);
+    text += &format!("\nTools: {}\n", comparison.circumstances.tools.join("; "));
     if comparison.circumstances.interrupted {
         text += "\nInterrupted: rows are missing.\n";
     }

@@ -36,5 +36,17 @@ pub fn read(source: &str) -> Result<Input, Vec<Diagnostic>> {
     }
 }
 
+/// The text of a program without its final states: for questions of robustness, which builds ask that do not know the word.
+pub fn without_finals(source: &str) -> String {
+    let threads = parse::parse(source, &mut Problems::new(source));
+    let mut text = source.to_string();
+    let mut spans: Vec<_> = threads.iter().flat_map(|thread| &thread.finals).collect();
+    spans.sort_by_key(|span| std::cmp::Reverse(span.start));
+    for span in spans {
+        text.replace_range(span.start..span.end, "");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests;

@@ -40,6 +40,8 @@ pub struct Automaton<'s> {
     pub registers: Names<'s>,
     pub initial: Loc,
     pub last: Option<Loc>,
+    /// Where final states are named, the word before them included.
+    pub finals: Vec<Span>,
     pub transitions: Vec<Transition>,
 }
 
@@ -120,6 +122,7 @@ struct Draft<'s> {
     registers: Names<'s>,
     initial: Option<Word<'s>>,
     last: Option<Word<'s>>,
+    finals: Vec<Span>,
     transitions: Vec<Transition>,
     /// Mistakes were made: what seems to be missing may be among them.
     doubtful: bool,
@@ -185,6 +188,7 @@ impl<'s> Parser<'s, '_> {
             registers: Names::default(),
             initial: None,
             last: None,
+            finals: Vec::new(),
             transitions: Vec::new(),
             doubtful: false,
         };
@@ -218,8 +222,8 @@ impl<'s> Parser<'s, '_> {
         };
         let initial = Loc(draft.states.number(initial) as u32);
         let last = draft.last.map(|word| Loc(draft.states.number(word) as u32));
-        let Draft { states, registers, transitions, .. } = draft;
-        Some(Automaton { name, states, registers, initial, last, transitions })
+        let Draft { states, registers, finals, transitions, .. } = draft;
+        Some(Automaton { name, states, registers, initial, last, finals, transitions })
     }
 
     fn thread_item(&mut self, word: Word<'s>, draft: &mut Draft<'s>) -> Parsed<()> {
@@ -230,6 +234,7 @@ impl<'s> Parser<'s, '_> {
             }
             "final" => {
                 let state = self.operand("the final state")?;
+                draft.finals.push(Span { start: word.span.start, end: state.span.end });
                 self.replaced(draft.last.replace(state), state, "final");
             }
             "transition" => self.transition(draft)?,
