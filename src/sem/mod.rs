@@ -94,34 +94,65 @@ fn trap(program: &Program, state: &State, t: ThreadId, instr: &Instr) -> Option<
     }
 }
 
-/// The steps of a thread on one edge that need neither memory nor buffers: local ones, and errors.
-/// `None` if the instruction is one that the memory model has to explain.
-fn local_steps(program: &Program, state: &State, t: ThreadId, id: EdgeId, edge: &Edge) -> Option<Vec<Step>> {
-    if let Some(trap) = trap(program, state, t, &edge.instr) {
-        let mut step = step(state, t, id, edge, None);
+/// What a thread may pick when it takes an edge: a value of the range of an `any`, and nothing elsewhere. With
+/// that, an edge has at most one step.
+fn choices(instr: &Instr) -> impl Iterator<Item = Option<Value>> {
+    let (lo, hi, any) = match instr {
+        Instr::Any { lo, hi, .. } => (*lo, *hi, true),
+        _ => (0, 0, false),
+    };
+    (lo..=hi).map(move |value| any.then_some(value))
+}
+
+/// The edges that the thread stands before. None if it has gone wrong.
+fn edges<'a>(program: &'a Program, state: &State, t: ThreadId) -> Vec<(EdgeId, &'a Edge)> {
+    let loc = state.at[t.index()];
+    if loc == Loc::TRAP { vec![] } else { program.thread(t).edges_from(loc) }
+}
+
+/// The edge of a decision, if the thread stands before it and can pick what was decided.
+fn decided<'a>(
+    program: &'a Program,
+    state: &State,
+    t: ThreadId,
+    edge: EdgeId,
+    choice: Option<Value>,
+) -> Option<(EdgeId, &'a Edge)> {
+    let picked = |instr: &Instr| match (instr, choice) {
+        (Instr::Any { lo, hi, .. }, Some(value)) => (*lo..=*hi).contains(&value),
+        (Instr::Any { .. }, None) => false,
+        (_, choice) => choice.is_none(),
+    };
+    edges(program, state, t).into_iter().find(|(id, e)| *id == edge && picked(&e.instr))
+}
+
+/// The step of a thread on one edge, if neither memory nor buffers have a say in it: a local one, or an error. `None` if
+/// the instruction is one that the memory model has to explain, and nothing in place of the step if there is none.
+fn local_step(
+    program: &Program,
+    state: &State,
+    t: ThreadId,
+    (id, edge): (EdgeId, &Edge),
+    choice: Option<Value>,
+) -> Option<Option<Step>> {
+    let trap = trap(program, state, t, &edge.instr);
+    if trap.is_none() && !edge.instr.is_local() {
+        return None;
+    }
+    let mut step = step(state, t, id, edge, choice);
+    if trap.is_some() {
         step.state.at[t.index()] = Loc::TRAP;
-        step.event.trap = Some(trap);
-        return Some(vec![step]);
+        step.event.trap = trap;
+        return Some(Some(step));
     }
     let eval = |e| state.eval(t, e).expect("an expression that divides by zero has trapped");
-    Some(match &edge.instr {
-        Instr::Assign { dst, value } => {
-            let mut step = step(state, t, id, edge, None);
-            step.set(t, *dst, eval(value));
-            vec![step]
-        }
-        Instr::Any { dst, lo, hi } => {
-            let pick = |v| {
-                let mut step = step(state, t, id, edge, Some(v));
-                step.set(t, *dst, v);
-                step
-            };
-            (*lo..=*hi).map(pick).collect()
-        }
-        Instr::Assume(e) if eval(e) == 0 => vec![],
-        Instr::Assume(_) | Instr::Assert(_) | Instr::Nop => vec![step(state, t, id, edge, None)],
-        _ => return None,
-    })
+    match (&edge.instr, choice) {
+        (Instr::Assign { dst, value }, _) => step.set(t, *dst, eval(value)),
+        (Instr::Any { dst, .. }, Some(value)) => step.set(t, *dst, value),
+        (Instr::Assume(e), _) if eval(e) == 0 => return Some(None),
+        _ => {}
+    }
+    Some(Some(step))
 }
 
 /// The step along an edge that changes nothing but the location.

@@ -89,12 +89,12 @@ impl<'a> Walk<'a> {
 
     fn take(&mut self, action: Action) -> Result<(), Mismatch> {
         let known = action.thread.index() < self.program.threads().len();
-        let steps = match self.model {
-            _ if !known => vec![],
-            Model::Sc => sc::thread_steps(self.program, &self.state, action.thread),
-            Model::Tso => tso::thread_steps(self.program, &self.state, action.thread),
+        let step = match self.model {
+            _ if !known => None,
+            Model::Sc => sc::decide(self.program, &self.state, action),
+            Model::Tso => tso::decide(self.program, &self.state, action),
         };
-        let Some(Step { mut event, state }) = steps.into_iter().find(|s| s.event.action == action) else {
+        let Some(Step { mut event, state }) = step else {
             return Err(Mismatch { index: self.events.len(), why: self.refusal(action) });
         };
         let own = &mut self.stores[action.thread.index()];

@@ -1,8 +1,8 @@
 //! Sequential consistency: every instruction acts on memory at once (lazy-tso-reachability, Section 2).
 
-use super::{State, Step, local_steps, modified, step};
-use crate::model::{Addr, Edge, EdgeId, Instr, Program, RegExpr, ThreadId};
-use crate::verdict::Source;
+use super::{State, Step, choices, decided, edges, local_step, modified, step};
+use crate::model::{Addr, Edge, EdgeId, Instr, Program, RegExpr, ThreadId, Value};
+use crate::verdict::{Act, Action, Source};
 
 /// Everything that can happen in the state.
 pub fn steps(program: &Program, state: &State) -> Vec<Step> {
@@ -11,20 +11,30 @@ pub fn steps(program: &Program, state: &State) -> Vec<Step> {
 
 /// Everything that one thread can do. A thread that has gone wrong does nothing more.
 pub fn thread_steps(program: &Program, state: &State, t: ThreadId) -> Vec<Step> {
-    let loc = state.at[t.index()];
-    if loc == crate::model::Loc::TRAP {
-        return vec![];
-    }
-    let edges = program.thread(t).edges_from(loc);
-    edges.into_iter().flat_map(|(id, edge)| edge_steps(program, state, t, id, edge)).collect()
+    let all = edges(program, state, t).into_iter().flat_map(|(id, edge)| {
+        choices(&edge.instr).filter_map(move |c| edge_step(program, state, t, (id, edge), c))
+    });
+    all.collect()
 }
 
-fn edge_steps(program: &Program, state: &State, t: ThreadId, id: EdgeId, edge: &Edge) -> Vec<Step> {
-    if let Some(steps) = local_steps(program, state, t, id, edge) {
-        return steps;
+/// What comes of a decision; nothing if it cannot be taken.
+pub fn decide(program: &Program, state: &State, Action { thread, act }: Action) -> Option<Step> {
+    let Act::Step { edge, choice } = act else { return None };
+    edge_step(program, state, thread, decided(program, state, thread, edge, choice)?, choice)
+}
+
+fn edge_step(
+    program: &Program,
+    state: &State,
+    t: ThreadId,
+    (id, edge): (EdgeId, &Edge),
+    choice: Option<Value>,
+) -> Option<Step> {
+    if let Some(step) = local_step(program, state, t, (id, edge), choice) {
+        return step;
     }
     if state.held_up(t) && edge.instr != Instr::Fence {
-        return vec![];
+        return None;
     }
     let mut next = step(state, t, id, edge, None);
     match &edge.instr {
@@ -45,11 +55,11 @@ fn edge_steps(program: &Program, state: &State, t: ThreadId, id: EdgeId, edge: &
         }
         Instr::Lock if state.lock.is_none() => next.state.lock = Some(t),
         Instr::Unlock if state.lock == Some(t) => next.state.lock = None,
-        Instr::Lock | Instr::Unlock => return vec![],
+        Instr::Lock | Instr::Unlock => return None,
         Instr::Fence => {}
         _ => unreachable!("local instructions were handled above"),
     }
-    vec![next]
+    Some(next)
 }
 
 /// The register gets what memory holds.

@@ -5,8 +5,8 @@
 //! Locked instructions need the own buffer empty and act on memory directly. While a `lock` … `unlock` block
 //! is held, no other thread reads memory or flushes.
 
-use super::{Pending, State, Step, local_steps, modified, sc, step};
-use crate::model::{Edge, EdgeId, Instr, Loc, Program, ThreadId};
+use super::{Pending, State, Step, choices, decided, edges, local_step, modified, sc, step};
+use crate::model::{Edge, EdgeId, Instr, Program, ThreadId, Value};
 use crate::verdict::{Act, Action, Event, Kind, Source};
 
 /// How long a buffer may become.
@@ -36,15 +36,31 @@ pub fn steps(program: &Program, state: &State, bound: Bound) -> (Vec<Step>, bool
 
 /// Everything that one thread and its buffer can do.
 pub fn thread_steps(program: &Program, state: &State, t: ThreadId) -> Vec<Step> {
-    let loc = state.at[t.index()];
-    let edges = if loc == Loc::TRAP { vec![] } else { program.thread(t).edges_from(loc) };
-    let steps = edges.into_iter().flat_map(|(id, edge)| edge_steps(program, state, t, id, edge));
-    steps.chain(flush(state, t)).collect()
+    let all = edges(program, state, t).into_iter().flat_map(|(id, edge)| {
+        choices(&edge.instr).filter_map(move |c| edge_step(program, state, t, (id, edge), c))
+    });
+    all.chain(flush(state, t)).collect()
 }
 
-fn edge_steps(program: &Program, state: &State, t: ThreadId, id: EdgeId, edge: &Edge) -> Vec<Step> {
-    if let Some(steps) = local_steps(program, state, t, id, edge) {
-        return steps;
+/// What comes of a decision; nothing if it cannot be taken.
+pub fn decide(program: &Program, state: &State, Action { thread, act }: Action) -> Option<Step> {
+    match act {
+        Act::Flush => flush(state, thread),
+        Act::Step { edge, choice } => {
+            edge_step(program, state, thread, decided(program, state, thread, edge, choice)?, choice)
+        }
+    }
+}
+
+fn edge_step(
+    program: &Program,
+    state: &State,
+    t: ThreadId,
+    (id, edge): (EdgeId, &Edge),
+    choice: Option<Value>,
+) -> Option<Step> {
+    if let Some(step) = local_step(program, state, t, (id, edge), choice) {
+        return step;
     }
     let own = &state.buffers[t.index()];
     let free = own.is_empty() && !state.held_up(t);
@@ -68,7 +84,7 @@ fn edge_steps(program: &Program, state: &State, t: ThreadId, id: EdgeId, edge: &
                     next.event.source = Some(Source::Buffer(i));
                 }
                 // (LM)
-                None if state.held_up(t) => return vec![],
+                None if state.held_up(t) => return None,
                 None => sc::read(program, &mut next, state, t, *dst, addr),
             }
         }
@@ -83,10 +99,10 @@ fn edge_steps(program: &Program, state: &State, t: ThreadId, id: EdgeId, edge: &
         }
         Instr::Lock if free && state.lock.is_none() => next.state.lock = Some(t),
         Instr::Unlock if own.is_empty() && state.lock == Some(t) => next.state.lock = None,
-        Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock => return vec![],
+        Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock => return None,
         _ => unreachable!("local instructions were handled above"),
     }
-    vec![next]
+    Some(next)
 }
 
 /// (MEM)
