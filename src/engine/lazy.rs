@@ -15,11 +15,13 @@ use crate::model::interval::{Interval, range};
 use crate::model::{Atom, EdgeId, Instr, Origin, Program, Thread, ThreadId};
 use crate::reach::seen::MAX_WORDS;
 use crate::reach::{Found, Goals, Memory, Order, ProgramMachine, Search, explore};
+use crate::robust::attack::Attacks;
 use crate::robust::known::KnownPaths;
-use crate::robust::oracle::{self, Question, Reply};
+use crate::robust::oracle::{self, Question};
 use crate::verdict::{
     Answer, Clause, Delay, Goal, Limit, Limits, Model, Outcome, Proof, Round, Stats, When, Witness,
 };
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -86,8 +88,8 @@ pub fn extended(
     for _ in 0..rounds {
         let mut round = Round::default();
         match lazy.ask(&mut round)? {
-            Ok(reply) => {
-                if let Err(limit) = lazy.grow(&reply, &mut round) {
+            Ok(delay) => {
+                if let Err(limit) = lazy.grow(&delay, &mut round) {
                     return Ok(Err(limit));
                 }
             }
@@ -181,14 +183,14 @@ impl<'a> Lazy<'a> {
         if let Some(answer) = self.reach(round)? {
             return Ok(Some(answer));
         }
-        let reply = match self.ask(round)? {
-            Ok(reply) => reply,
+        let delay = match self.ask(round)? {
+            Ok(delay) => delay,
             Err(answer) => return Ok(Some(answer)),
         };
         if let Some(most) = self.options.iterations.filter(|&most| self.stats.iterations + 1 >= most) {
             return Ok(Some(Answer::Unknown(Limit::Iterations(most))));
         }
-        Ok(self.grow(&reply, round).err().map(Answer::Unknown))
+        Ok(self.grow(&delay, round).err().map(Answer::Unknown))
     }
 
     fn new_round(&self) -> Round {
@@ -253,35 +255,37 @@ impl<'a> Lazy<'a> {
         self.stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
     }
 
-    /// Witnesses that TSO adds something to the program with its delays, or the answer if there are none.
-    fn ask(&mut self, round: &mut Round) -> Result<Result<Reply, Answer>, Internal> {
+    /// A delay by which TSO adds something to the program with its delays, or the answer if there is none.
+    fn ask(&mut self, round: &mut Round) -> Result<Result<Wanted, Answer>, Internal> {
         let goals = Goals::Several { patience: PATIENCE };
         let (known, most) = (self.known.clone(), self.patience.oracle);
         let question = Question { known, most, ..self.options.question(goals) };
-        let reply = oracle::ask(&self.current.program, &question, self.limits)?;
+        let program = &self.current.program;
+        let reply = oracle::ask(program, &question, self.limits);
         round.attacks = reply.attacks.count;
         round.oracle_states = reply.stats.states;
         round.oracle_time = reply.stats.time;
         self.stats.states += reply.stats.states;
         self.stats.transitions += reply.stats.transitions;
-        Ok(match (reply.witnesses.is_empty(), &reply.limit) {
-            (false, _) => Ok(reply),
-            (true, Some(limit)) => Err(Answer::Unknown(limit.clone())),
-            (true, None) if !self.known.is_empty() => Err(Answer::Unknown(Limit::Additive)),
-            (true, None) => Err(Answer::Safe(Proof::Robust { delays: self.delays })),
+        let best = reply.suspects.iter().rev().max_by_key(|s| worth(&s.path(program)));
+        Ok(match (best, reply.limit) {
+            (Some(suspect), _) => {
+                Ok(Wanted { path: path(&suspect.judged(program)?), attacks: reply.attacks })
+            }
+            (None, Some(limit)) => Err(Answer::Unknown(limit)),
+            (None, None) if !self.known.is_empty() => Err(Answer::Unknown(Limit::Additive)),
+            (None, None) => Err(Answer::Safe(Proof::Robust { delays: self.delays })),
         })
     }
 
-    /// Builds the longest delay that was found into its thread, and into those that have the same path and could use
-    /// it for an attack.
-    fn grow(&mut self, reply: &Reply, round: &mut Round) -> Result<(), Limit> {
-        let paths = reply.witnesses.iter().map(path).rev();
-        let longest = paths.max_by_key(|p| p.edges.len()).expect("there is a witness");
-        let (store, load) = (longest.edges[0], longest.edges[longest.edges.len() - 1]);
-        let mut alike = alike(&self.current.program, longest.thread, &longest.edges);
-        alike.retain(|&t| reply.attacks.contain(t, store, load));
+    /// Builds the delay into its thread, and into those that have the same path and could use it for an attack.
+    fn grow(&mut self, wanted: &Wanted, round: &mut Round) -> Result<(), Limit> {
+        let Wanted { path: DelayedPath { thread, edges }, attacks } = wanted;
+        let (store, load) = (edges[0], edges[edges.len() - 1]);
+        let mut alike = alike(&self.current.program, *thread, edges);
+        alike.retain(|&t| attacks.contain(t, store, load));
         for thread in alike {
-            let path = DelayedPath { thread, edges: longest.edges.clone() };
+            let path = DelayedPath { thread, edges: edges.clone() };
             round.delays.push(self.delay(&path));
             if self.options.form == Form::Additive {
                 self.known.add(&self.current.program, thread, &path.edges);
@@ -304,6 +308,21 @@ impl<'a> Lazy<'a> {
         let (store, load) = (path.edges[0], path.edges[path.edges.len() - 1]);
         Delay { thread: path.thread, store: origin(store), load: origin(load), length: path.edges.len() }
     }
+}
+
+/// A delay to be built in, and the attacks that it is one of.
+struct Wanted {
+    path: DelayedPath,
+    attacks: Attacks,
+}
+
+/// Which of several paths is best built in? The longest covers most of what is to come, unless it goes round a loop: then
+/// its length says how often the search happened to go round, every time is built in, and a path without a loop is
+/// worth more. If all have loops, it is the shortest.
+fn worth(path: &[EdgeId]) -> (bool, isize) {
+    let different: HashSet<&EdgeId> = path.iter().collect();
+    let (simple, length) = (different.len() == path.len(), path.len() as isize);
+    (simple, if simple { length } else { -length })
 }
 
 /// What the witness's thread does from its store to its load.

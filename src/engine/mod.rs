@@ -19,7 +19,7 @@ pub use crate::robust::attack::Pruning;
 use crate::model::{Atom, Program};
 use crate::reach::{Goals, Order, Reductions};
 use crate::robust::known::KnownPaths;
-use crate::robust::oracle::{self, Question, Refuted, Reply};
+use crate::robust::oracle::{self, Question, Refuted, Reply, Suspect};
 use crate::robust::triangular;
 use crate::sem::replay;
 use crate::verdict::{
@@ -148,8 +148,8 @@ pub fn witnesses(
     limits: &Limits,
     patience: u64,
 ) -> Result<Witnesses, Internal> {
-    let reply = ask_oracle(program, options, Goals::Several { patience }, limits)?;
-    Ok(Witnesses { witnesses: reply.witnesses, limit: reply.limit, stats: reply.stats })
+    let (witnesses, reply) = ask_oracle(program, options, Goals::Several { patience }, limits)?;
+    Ok(Witnesses { witnesses, limit: reply.limit, stats: reply.stats })
 }
 
 /// What the oracle found.
@@ -163,8 +163,8 @@ pub struct Witnesses {
 
 /// Do SC and TSO have the same behaviours?
 pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<Robustness, Internal> {
-    let mut reply = ask_oracle(program, options, Goals::First, limits)?;
-    let answer = match (reply.witnesses.pop(), reply.limit) {
+    let (mut witnesses, reply) = ask_oracle(program, options, Goals::First, limits)?;
+    let answer = match (witnesses.pop(), reply.limit) {
         (Some(witness), _) => RobustAnswer::NotRobust(witness),
         (None, Some(limit)) => RobustAnswer::Unknown(limit),
         (None, None) => RobustAnswer::Robust,
@@ -172,20 +172,22 @@ pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<R
     Ok(Robustness { answer, attacks: reply.attacks.count, stats: reply.stats })
 }
 
-/// What the oracle says of the program, in its own terms.
+/// What the oracle says of the program, and the witnesses it found, in the program's own terms.
 fn ask_oracle(
     program: &Program,
     options: &Options,
     goals: Goals,
     limits: &Limits,
-) -> Result<Reply, Internal> {
+) -> Result<(Vec<Witness>, Reply), Internal> {
     let goal = Goal::default();
     let subject = Subject::of(program, &goal, options.pruning);
-    let mut reply = oracle::ask(subject.program(), &options.question(goals), limits)?;
-    for witness in &mut reply.witnesses {
-        witness.events = subject.tell_run(Model::Tso, &witness.events)?;
-    }
-    Ok(reply)
+    let reply = oracle::ask(subject.program(), &options.question(goals), limits);
+    let told = |suspect: &Suspect| -> Result<Witness, Internal> {
+        let witness = suspect.judged(subject.program())?;
+        Ok(Witness { events: subject.tell_run(Model::Tso, &witness.events)?, ..witness })
+    };
+    let witnesses = reply.suspects.iter().map(told).collect::<Result<_, _>>()?;
+    Ok((witnesses, reply))
 }
 
 /// Is the program free of triangular races? If so it is robust; if not it may be robust all the same.

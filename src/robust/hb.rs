@@ -72,13 +72,16 @@ impl HappensBefore {
 
     /// A cycle through as few classes as possible: events, each with its relation to the next, and the last with
     /// its relation to the first.
+    ///
+    /// All relations but `Same` lead from an event to a later one. So a cycle goes through a class that is torn apart, with
+    /// other events between its own: it is enough to begin with those.
     pub fn cycle(&self) -> Option<Vec<(usize, Relation)>> {
         let mut members = vec![Vec::new(); self.class.len()];
         for (event, &class) in self.class.iter().enumerate() {
             members[class].push(event);
         }
-        let starts =
-            (0..members.len()).filter(|&class| !members[class].is_empty() && self.after(class, class));
+        let torn = |own: &[usize]| own.last().is_some_and(|last| last - own[0] >= own.len());
+        let starts = (0..members.len()).filter(|&class| torn(&members[class]) && self.after(class, class));
         let links = starts.filter_map(|start| self.cycle_through(start, &members)).min_by_key(Vec::len)?;
         let mut cycle = Vec::new();
         for (i, link) in links.iter().enumerate() {
@@ -92,16 +95,16 @@ impl HappensBefore {
 
     /// Breadth-first search from the class back to it.
     fn cycle_through(&self, start: usize, members: &[Vec<usize>]) -> Option<Vec<Link>> {
-        let mut came_by: HashMap<usize, Link> = HashMap::new();
+        let mut came_by: Vec<Option<Link>> = vec![None; members.len()];
         let mut overtaken = BitSet::new();
         let mut todo = VecDeque::from([start]);
         while let Some(class) = todo.pop_front() {
             for link in self.links_from(&members[class], &mut overtaken) {
                 let to = self.class[link.to];
                 if to == start {
-                    return Some(self.walk_back(start, link, &came_by));
+                    return Some(self.walk_back(link, &came_by));
                 }
-                came_by.entry(to).or_insert_with(|| {
+                came_by[to].get_or_insert_with(|| {
                     todo.push_back(to);
                     link
                 });
@@ -110,12 +113,10 @@ impl HappensBefore {
         None
     }
 
-    fn walk_back(&self, start: usize, last: Link, came_by: &HashMap<usize, Link>) -> Vec<Link> {
+    fn walk_back(&self, last: Link, came_by: &[Option<Link>]) -> Vec<Link> {
         let mut links = vec![last];
-        let mut class = self.class[last.from];
-        while class != start {
-            links.push(came_by[&class]);
-            class = self.class[came_by[&class].from];
+        while let Some(link) = came_by[self.class[links[links.len() - 1].from]] {
+            links.push(link);
         }
         links.reverse();
         links
