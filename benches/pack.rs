@@ -4,7 +4,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use overtake::model::Value;
 use overtake::model::interval::Interval;
-use overtake::reach::pack::{Layout, Stream};
+use overtake::reach::pack::{Layout, Reader, Writer};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ fn fields(c: &mut Criterion) {
 
 fn buffers(c: &mut Criterion) {
     const ENTRIES: usize = 12;
-    let (address, value) = (Interval { lo: 0, hi: 9 }, Interval { lo: 0, hi: 3 });
+    const BITS: u32 = 6;
     let mut group = c.benchmark_group("packed buffers");
     group
         .sample_size(20)
@@ -59,11 +59,9 @@ fn buffers(c: &mut Criterion) {
         .measurement_time(Duration::from_millis(500));
     group.throughput(Throughput::Elements(ENTRIES as u64));
     let write = |words: &mut Vec<u64>| {
-        let mut stream = Stream::new();
-        for i in 0..ENTRIES as Value {
-            stream.write(words, address, i % 10);
-            stream.write(words, value, i % 4);
-        }
+        let mut writer = Writer::new(words);
+        (0..ENTRIES as u64).for_each(|i| writer.write(BITS, i % 40));
+        writer.finish();
     };
     group.bench_function("write", |b| {
         let mut words = Vec::new();
@@ -77,10 +75,8 @@ fn buffers(c: &mut Criterion) {
     write(&mut words);
     group.bench_function("read", |b| {
         b.iter(|| {
-            let (mut stream, mut at) = (Stream::new(), 0);
-            let words = black_box(&words[..]);
-            let both = |s: &mut Stream, at: &mut usize| s.read(words, at, address) + s.read(words, at, value);
-            (0..ENTRIES).map(|_| both(&mut stream, &mut at)).sum::<Value>()
+            let mut reader = Reader::new(black_box(&words));
+            (0..ENTRIES).map(|_| reader.read(BITS)).sum::<u64>()
         });
     });
     group.finish();

@@ -32,20 +32,20 @@ mod pending;
 mod trace;
 
 pub(crate) use goal::Ending;
-pub(crate) use pending::{Pending, enter, leave};
+pub(crate) use pending::{LONGEST_BUFFER, Pending, enter, leave};
 pub(crate) use trace::renamed;
 
 pub(super) use forget::Cells;
 
+use pending::Entries;
+
 use super::compile::{CThread, Code, Compiled, Modify, Op, compile, lock_slot, waits};
 use super::late::Late;
 use super::locals::Parts;
-use super::pack::Stream;
 use super::seen::MAX_WORDS;
 use super::symmetry::{Renaming, Symmetry};
 use super::{Look, Machine, Reductions, Sink, Sleep, Wanted};
 use crate::model::access::Access;
-use crate::model::interval::Interval;
 use crate::model::{Program, ThreadId, Value};
 use crate::verdict::{Act, Action, Goal, Model};
 use std::ops::ControlFlow;
@@ -81,6 +81,7 @@ pub struct ProgramMachine {
     others_ever: Option<Vec<Access>>,
     /// Whether stores that a loop repeats are one entry of a buffer.
     repeats: bool,
+    entries: Entries,
     /// Whether somebody wants to know how far from the goal a state is.
     ranking: bool,
     /// Whether a thread's own error is a goal.
@@ -165,11 +166,13 @@ impl ProgramMachine {
         // And with a bound it matters how much.
         let silent = reductions.silent && memory == Memory::Tso(None) && !program.has_locks();
         let others_ever = silent.then(|| others_ever(&code));
+        let repeats = late && reductions.repeats && memory != Memory::Sc;
         ProgramMachine {
             forgettable: code.forgettable & !others_ever.as_deref().map_or(0, forget::written_alone),
             others_ever,
             late: if late { Parts::of(&code) } else { None },
-            repeats: late && reductions.repeats && memory != Memory::Sc,
+            repeats,
+            entries: Entries::new(code.cells, code.contents, repeats),
             symmetry: if reductions.symmetry { Symmetry::of(&code) } else { Symmetry::default() },
             code,
             memory,
@@ -293,19 +296,8 @@ impl ProgramMachine {
     }
 
     pub(super) fn unpack_buffers(&self, words: &[u64], buffers: &mut Vec<Vec<Pending>>) {
-        let (mut stream, mut at) = (Stream::new(), 0);
         buffers.resize(self.threads(), Vec::new());
-        let lengths: Vec<Value> =
-            buffers.iter().map(|_| stream.read(words, &mut at, BUFFER_LENGTH)).collect();
-        for (buffer, length) in buffers.iter_mut().zip(lengths) {
-            buffer.clear();
-            for _ in 0..length {
-                let addr = stream.read(words, &mut at, self.addresses()) as u32;
-                let value = stream.read(words, &mut at, self.code.contents);
-                let many = self.repeats && stream.read(words, &mut at, BIT) != 0;
-                buffer.push(Pending { cell: addr, value, many });
-            }
-        }
+        self.entries.unpack(words, buffers);
     }
 
     pub(crate) fn pack(&self, work: &Work, out: &mut Vec<u64>) {
@@ -319,21 +311,7 @@ impl ProgramMachine {
 
     /// Appends what waits in the buffers.
     pub(super) fn pack_buffers(&self, buffers: &[Vec<Pending>], out: &mut Vec<u64>) {
-        let mut stream = Stream::new();
-        for buffer in buffers {
-            stream.write(out, BUFFER_LENGTH, buffer.len() as Value);
-        }
-        for store in buffers.iter().flatten() {
-            stream.write(out, self.addresses(), store.cell as Value);
-            stream.write(out, self.code.contents, store.value);
-            if self.repeats {
-                stream.write(out, BIT, store.many as Value);
-            }
-        }
-    }
-
-    fn addresses(&self) -> Interval {
-        Interval { lo: 0, hi: self.code.cells.max(1) as Value - 1 }
+        self.entries.pack(buffers, out);
     }
 
     /// The cell at an address, if there is one.
@@ -718,11 +696,6 @@ enum Hurry {
     Flush,
 }
 
-/// The length of a buffer in a packed state; longer ones are refused before.
-pub(super) const BUFFER_LENGTH: Interval = Interval { lo: 0, hi: 0xffff };
-
-const BIT: Interval = Interval { lo: 0, hi: 1 };
-
 impl Work {
     /// Becomes `other` as thread `t` begins to move.
     #[inline]
@@ -891,7 +864,7 @@ impl ProgramMachine {
         if self.is_hopeless(work) {
             return;
         }
-        let long = work.buffers.iter().any(|b| b.len() as Value > BUFFER_LENGTH.hi);
+        let long = work.buffers.iter().any(|b| b.len() > LONGEST_BUFFER);
         if !long {
             self.represent(work, renaming);
             if !self.symmetry.is_none() {

@@ -225,50 +225,64 @@ impl Layout {
     }
 }
 
-/// A run of values of changing number after the fixed fields: the store buffers.
-pub struct Stream {
+/// Writes numbers of changing count after the fixed fields: the store buffers. None straddles two words.
+pub struct Writer<'a> {
+    out: &'a mut Vec<u64>,
+    word: u64,
     filled: u32,
 }
 
-impl Default for Stream {
-    fn default() -> Self {
-        Stream::new()
-    }
-}
-
-impl Stream {
+impl<'a> Writer<'a> {
     /// Begins a new word.
-    pub fn new() -> Stream {
-        Stream { filled: 64 }
+    pub fn new(out: &'a mut Vec<u64>) -> Self {
+        Writer { out, word: 0, filled: 0 }
     }
 
-    pub fn write(&mut self, out: &mut Vec<u64>, interval: Interval, value: Value) {
-        let width = interval.width();
-        let v = value.wrapping_sub(interval.lo) as u64;
-        assert!(width == 64 || v >> width == 0, "a value left the interval that the analysis gave it");
+    /// The number has no more bits than that, and at most 64.
+    #[inline]
+    pub fn write(&mut self, width: u32, raw: u64) {
         if self.filled + width > 64 {
-            out.push(0);
-            self.filled = 0;
+            self.out.push(self.word);
+            (self.word, self.filled) = (0, 0);
         }
-        if let Some(last) = out.last_mut().filter(|_| width > 0) {
-            *last |= v << self.filled;
+        if width > 0 {
+            self.word |= raw << self.filled;
             self.filled += width;
         }
     }
 
-    /// Reads what `write` wrote, in the same order; `words` begins where the stream did.
-    pub fn read(&mut self, words: &[u64], at: &mut usize, interval: Interval) -> Value {
-        let width = interval.width();
+    pub fn finish(self) {
+        if self.filled > 0 {
+            self.out.push(self.word);
+        }
+    }
+}
+
+/// Reads what a `Writer` wrote, in the same order.
+pub struct Reader<'a> {
+    words: std::slice::Iter<'a, u64>,
+    word: u64,
+    read: u32,
+}
+
+impl<'a> Reader<'a> {
+    /// The words begin where those of the writer did.
+    pub fn new(words: &'a [u64]) -> Self {
+        Reader { words: words.iter(), word: 0, read: 64 }
+    }
+
+    #[inline]
+    pub fn read(&mut self, width: u32) -> u64 {
         if width == 0 {
-            return interval.lo;
+            return 0;
         }
-        if self.filled + width > 64 {
-            *at += 1;
-            self.filled = 0;
+        if self.read + width > 64 {
+            self.word = *self.words.next().expect("what was written is there");
+            self.read = 0;
         }
-        let v = words[*at - 1] >> self.filled & (u64::MAX >> (64 - width));
-        self.filled += width;
-        interval.lo.wrapping_add(v as Value)
+        let raw = self.word >> self.read & (u64::MAX >> (64 - width));
+        self.read += width;
+        raw
     }
 }
 
@@ -325,12 +339,15 @@ mod tests {
         }
 
         #[test]
-        fn a_stream_reads_back_in_order(slots in prop::collection::vec(interval_and_value(), 0..40)) {
-            let (mut words, mut out) = (Vec::new(), Stream::new());
-            slots.iter().for_each(|(i, v)| out.write(&mut words, *i, *v));
-            let (mut stream, mut at) = (Stream::new(), 0);
-            for (i, v) in slots {
-                prop_assert_eq!(stream.read(&words, &mut at, i), v);
+        fn what_was_written_is_read_in_order(slots in prop::collection::vec(interval_and_value(), 0..40)) {
+            let raw = |(i, v): &(Interval, Value)| v.wrapping_sub(i.lo) as u64;
+            let mut words = Vec::new();
+            let mut writer = Writer::new(&mut words);
+            slots.iter().for_each(|slot| writer.write(slot.0.width(), raw(slot)));
+            writer.finish();
+            let mut reader = Reader::new(&words);
+            for slot in &slots {
+                prop_assert_eq!(reader.read(slot.0.width()), raw(slot));
             }
         }
     }

@@ -4,7 +4,7 @@
 //! Not here: which part of a row matters to others.
 
 use super::super::locals::{Act, Kind, LocalId, Locals};
-use super::super::machine::{BUFFER_LENGTH, Pending, ProgramMachine, leave};
+use super::super::machine::{LONGEST_BUFFER, Pending, ProgramMachine, leave};
 use super::super::seen::MAX_WORDS;
 use crate::model::Value;
 use crate::model::access::Access;
@@ -70,7 +70,7 @@ impl Standing {
     /// Everything as words; `false` if that would be too many.
     pub fn pack(&self, machine: &ProgramMachine, out: &mut Vec<u64>) -> bool {
         out.clear();
-        if self.buffers.iter().any(|b| b.len() as Value > BUFFER_LENGTH.hi) {
+        if self.buffers.iter().any(|b| b.len() > LONGEST_BUFFER) {
             return false;
         }
         out.extend_from_slice(&self.words);

@@ -7,7 +7,9 @@
 //! lead wherever fewer do. For the same reason a further copy next to many of its kind changes nothing.
 //! Not here: which loops there are (`late`), and how many copies a run really needs (`trace`).
 
+use super::super::pack::{Reader, Writer};
 use crate::model::Value;
+use crate::model::interval::Interval;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pending {
@@ -43,6 +45,84 @@ pub(crate) fn enter(buffer: &mut Vec<Pending>, store: Pending) {
 #[inline]
 pub(crate) fn leave(buffer: &mut Vec<Pending>, stays: bool) -> Pending {
     if stays { buffer[0] } else { buffer.remove(0) }
+}
+
+/// The bits for the length of a buffer in a packed state.
+const LENGTH_BITS: u32 = 16;
+/// Buffers are not longer than this in states that are stored.
+pub(crate) const LONGEST_BUFFER: usize = (1 << LENGTH_BITS) - 1;
+
+/// How buffers are written down: their lengths, and then their entries one after the other, each in one piece if it fits a
+/// word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entries {
+    cell_bits: u32,
+    many_bits: u32,
+    value_bits: u32,
+    lowest: Value,
+}
+
+impl Entries {
+    /// For entries of so many cells with such values.
+    pub fn new(cells: usize, contents: Interval, repeats: bool) -> Entries {
+        let last = cells.max(1) as Value - 1;
+        Entries {
+            cell_bits: Interval { lo: 0, hi: last }.width(),
+            many_bits: u32::from(repeats),
+            value_bits: contents.width(),
+            lowest: contents.lo,
+        }
+    }
+
+    fn low_bits(self) -> u32 {
+        self.cell_bits + self.many_bits
+    }
+
+    fn fit_a_word(self) -> bool {
+        self.low_bits() + self.value_bits <= 64
+    }
+
+    /// Appends the buffers, none of them too long.
+    pub fn pack(self, buffers: &[Vec<Pending>], out: &mut Vec<u64>) {
+        let (low_bits, one_piece) = (self.low_bits(), self.fit_a_word());
+        let mut writer = Writer::new(out);
+        buffers.iter().for_each(|buffer| writer.write(LENGTH_BITS, buffer.len() as u64));
+        for store in buffers.iter().flatten() {
+            let low = store.cell as u64 | (store.many as u64) << self.cell_bits;
+            let high = store.value.wrapping_sub(self.lowest) as u64;
+            let fits = low >> low_bits == 0 && (self.value_bits == 64 || high >> self.value_bits == 0);
+            assert!(fits, "a value left the interval that the analysis gave it");
+            if one_piece {
+                writer.write(low_bits + self.value_bits, low | high << low_bits);
+            } else {
+                writer.write(low_bits, low);
+                writer.write(self.value_bits, high);
+            }
+        }
+        writer.finish();
+    }
+
+    /// Fills the buffers, one for each thread.
+    pub fn unpack(self, words: &[u64], buffers: &mut [Vec<Pending>]) {
+        let (low_bits, one_piece) = (self.low_bits(), self.fit_a_word());
+        let cells = (1 << self.cell_bits) - 1;
+        let mut reader = Reader::new(words);
+        for buffer in buffers.iter_mut() {
+            buffer.clear();
+            buffer.resize(reader.read(LENGTH_BITS) as usize, Pending::one(0, 0));
+        }
+        for store in buffers.iter_mut().flatten() {
+            let (low, high) = if one_piece {
+                let raw = reader.read(low_bits + self.value_bits);
+                (raw & ((1 << low_bits) - 1), raw >> low_bits)
+            } else {
+                (reader.read(low_bits), reader.read(self.value_bits))
+            };
+            store.cell = (low & cells) as u32;
+            store.many = low >> self.cell_bits != 0;
+            store.value = self.lowest.wrapping_add(high as Value);
+        }
+    }
 }
 
 #[cfg(test)]
