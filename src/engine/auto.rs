@@ -2,7 +2,8 @@
 //!
 //! The lazy one begins: it proves robust programs safe, and finds short runs. Some programs that are safe and not robust
 //! have few states under TSO, and no end of delays: those are for the explicit one. So are runs with many delays, which a
-//! search often finds at once that goes straight ahead.
+//! search often finds at once that goes straight ahead. Many programs of few threads that are not robust are so small that a
+//! brief look at all their states settles them: that comes before the first delay is tried.
 
 use super::lazy::{self, BRIEF, Lazy, Patience, Progress};
 use super::{Internal, Options, Subject, explicit};
@@ -13,12 +14,19 @@ use crate::verdict::{Answer, Limit, Limits, Model, Outcome};
 
 /// States that are worth spending in any case.
 const LITTLE: u64 = 5_000;
+/// States of the brief look at a program that is not robust: so many for two threads, half of that for three, and so on,
+/// up to the last number of threads for which it pays.
+const LOOK: u64 = 1_000;
+const FEW_THREADS: usize = 4;
+/// States of a first round after which the next ones are short too, and tell more than a look would.
+const SHORT: u64 = 500;
 /// States of a search that goes straight ahead, once there are delays and a brief search has found no short run.
 const STRAIGHT: u64 = 3_000;
-/// States of the first hunt for runs that are not short.
-const HUNT: u64 = 500_000;
 /// With each turn, there are so many times as many states to spend.
 const GROWTH: u64 = 4;
+/// The explicit engine's later turns are so many times as long as the lazy one's: if its search comes to an end, that is an
+/// answer.
+const LONGER: u64 = 3;
 
 /// States that the first SC check may store before that where values grow, perhaps for ever.
 const FIRST: u64 = 100_000;
@@ -41,7 +49,7 @@ pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Ou
     let mut lazy = Lazy::new(subject, options, limits);
     let first = grows(subject.program()).then_some(FIRST);
     lazy.be_patient(Patience { first, hunt: Some(BRIEF), oracle: None });
-    let (mut enough, mut straight) = (LITTLE, true);
+    let (mut budget, mut straight) = (LITTLE, true);
     loop {
         let most = match lazy.round()? {
             // What was too much for the one may do for the other.
@@ -54,12 +62,21 @@ pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Ou
                 return Ok(lazy.outcome(Answer::Unknown(Limit::States(states))));
             }
             Progress::Grown if lazy.rounds() == 1 => {
+                if let Some(most) = brief_look(subject.program(), lazy.states())
+                    && let Some(outcome) = explicit(options.order, Some(most))?
+                    && !matches!(outcome.answer, Answer::Unknown(_))
+                {
+                    return Ok(lazy.hand_over(outcome));
+                }
                 let oracle = Some(GROWTH * lazy.states().max(LITTLE));
                 lazy.be_patient(Patience { first, hunt: Some(BRIEF), oracle });
                 continue;
             }
-            Progress::Grown if lazy.states() < enough => continue,
-            Progress::Grown | Progress::Paused => Some(lazy.states().max(LITTLE)),
+            Progress::Grown if lazy.states() < budget => continue,
+            Progress::Grown | Progress::Paused => {
+                budget = budget.max(lazy.states());
+                Some(if straight { budget } else { LONGER * budget })
+            }
         };
         if lazy.has_delays()
             && std::mem::take(&mut straight)
@@ -70,13 +87,17 @@ pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Ou
         if let Some(outcome) = explicit(options.order, most)? {
             return Ok(lazy.hand_over(outcome));
         }
-        enough = GROWTH * lazy.states();
-        lazy.be_patient(Patience {
-            first: None,
-            hunt: Some(enough.max(HUNT)),
-            oracle: Some(enough.max(LITTLE)),
-        });
+        budget *= GROWTH;
+        lazy.be_patient(Patience { first: None, hunt: Some(budget), oracle: Some(budget) });
     }
+}
+
+/// States that are worth spending on a program that is not robust, before its delays are built in: few beside those that
+/// it took to find that out.
+fn brief_look(program: &Program, so_far: u64) -> Option<u64> {
+    let threads = program.threads().len();
+    let most = LOOK / (threads as u64).saturating_sub(1).max(1);
+    (threads <= FEW_THREADS && so_far > SHORT).then_some(most.min(so_far / 2))
 }
 
 /// May some value grow without a bound that the text shows?

@@ -25,6 +25,8 @@ const EAGER_BATCH: usize = 2;
 const LATER_BATCH: usize = 8;
 /// The number of tasks that wait is known up to so many for each worker.
 const ROUGHLY: u64 = 256;
+/// A state of more words than this, on average, counts for several.
+const LONG_STATE: u64 = 16;
 /// Successors that are looked up at once: enough to hide the time that memory takes, and few enough that little room
 /// need be kept for them.
 const SLICE: usize = 64;
@@ -56,7 +58,8 @@ pub struct Search {
     pub order: Order,
     pub workers: usize,
     pub goals: Goals,
-    /// Ends after so many states, whatever the limits say.
+    /// Ends after so many states, whatever the limits say. Long ones count for several: their buffers are long, or their
+    /// program has grown, and looking at them takes as much longer.
     pub most: Option<u64>,
 }
 
@@ -346,8 +349,9 @@ impl<M: Machine> Run<'_, M> {
             self.stop.store(true, Ordering::Relaxed);
             return true;
         }
-        let most = self.limits.states.into_iter().chain(self.search.most).min();
-        let too_many = most.filter(|&most| states > most).map(Limit::States);
+        let asked = self.limits.states.filter(|&most| states > most);
+        let own = self.search.most.filter(|&most| states.max(self.seen.words() / LONG_STATE) > most);
+        let too_many = asked.into_iter().chain(own).min().map(Limit::States);
         if let Some(limit) = self.limits.expired().or(too_many) {
             self.end(|ended| ended.limit = Some(limit));
             return true;

@@ -105,6 +105,11 @@ impl Seen {
         self.states.load(Ordering::Relaxed)
     }
 
+    /// Of all states together.
+    pub fn words(&self) -> u64 {
+        self.free.load(Ordering::Relaxed) as u64
+    }
+
     pub fn bytes(&self) -> u64 {
         8 * (self.free.load(Ordering::Relaxed) + self.lock().len()) as u64
     }
