@@ -27,6 +27,7 @@ const RUNS: &[(&str, i64, Model, Engine)] = &[
     ("mcs/mcs.tso", 3, Model::Sc, Engine::Explicit),
     ("diamond/diamond.tso", 20, Model::Tso, Engine::Lazy),
     ("loop/loop.tso", 20, Model::Tso, Engine::Lazy),
+    ("loop/countup.tso", 40, Model::Tso, Engine::Auto),
 ];
 
 fn count(&(file, n, model, engine): &(&str, i64, Model, Engine)) -> String {
