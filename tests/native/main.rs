@@ -48,7 +48,7 @@ fn snippets_do_what_the_processor_does() {
                 }
             }
         }
-        assert!(written > own.len() / 2, "only {written} of {} can be written", own.len());
+        assert!(written > own.len() / 5, "only {written} of {} can be written", own.len());
     }
 }
 
