@@ -179,12 +179,14 @@ impl<'s> Memory<'s> {
             self.zones.entry(bits).or_insert(Zone { cells: (next, next), ..Zone::empty(bits) }).cells.1 = end;
             next = end;
         }
-        for zone in self.zones.values_mut() {
+        for (bits, zone) in &mut self.zones {
             match zone.apart_from(&self.numbers) {
                 Some(address) => zone.address = address,
                 None => {
-                    let message = "no addresses are left that are unlike all numbers of this test";
-                    problems.report(Problem::error(message));
+                    let message =
+                        format!("locations of {bits} bits have no address that no number here is like");
+                    let first = self.locations.iter().find(|l| l.bits == Some(*bits));
+                    problems.report(Problem::error(message).at(first.map_or(Span::default(), |l| l.span)));
                 }
             }
         }
