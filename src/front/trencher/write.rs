@@ -10,10 +10,10 @@
 //! The one question the format can ask is whether all threads are in their `final` states at once. A single
 //! `forbid` that is a conjunction of one location for each thread, in a program without errors to look for, becomes
 //! that; any other program is written without `final`, says why in a comment, and still serves for questions of
-//! robustness. Invariant: what is written means the same; everything else is [`Inexpressible`].
+//! robustness. The version of Trencher that answers those knows no division, which is spelled out for it. Invariant: what is written means the same; everything else is [`Inexpressible`].
 
 use crate::front::Inexpressible;
-use crate::model::interval::Intervals;
+use crate::model::interval::{Interval, Intervals, range};
 use crate::model::{
     Atom, BinOp, Edge, Expr, Instr, Loc, Pred, Program, PropertyKind, Reg, RegExpr, RmwOp, Thread, ThreadId,
     UnOp, Value,
@@ -22,8 +22,10 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 const FORMAT: &str = "a Trencher program";
-/// Tokens of one expression: `|` and `^` have to be spelled with their operands twice.
+/// Tokens of one expression: `|` and `^` have to be spelled with their operands twice, divisions more often.
 const MAX_TOKENS: u64 = 10_000;
+/// Quotients that are spelled out are no larger.
+const MAX_QUOTIENT: Value = 64;
 
 /// With `final` states where the program's question can be put so, and otherwise without, saying why.
 pub fn write(program: &Program) -> Result<String, Inexpressible> {
@@ -67,7 +69,7 @@ fn compose(
     }
     for t in program.thread_ids() {
         let name = thread_name(program.thread(t).name(), &mut names);
-        let mut writer = Writer::new(program, intervals, t);
+        let mut writer = Writer::new(program, intervals, t, goal.is_some());
         let begin = writer.begin(initialised);
         for (_, edge) in program.thread(t).edges() {
             writer.edge(edge)?;
@@ -175,6 +177,8 @@ fn one_token(name: &str) -> String {
     name.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
 }
 
+const NO_DIVISION: &str =
+    "who answers questions of robustness has no division, and the number may be large or negative";
 const TOO_LARGE: &str = "values have 32 bits there";
 const ERROR: &str = "error";
 
@@ -185,15 +189,17 @@ struct Writer<'a> {
     t: ThreadId,
     /// Locations that may lie inside a `lock` … `unlock` block.
     inside: Vec<bool>,
+    /// Those who know `final` know `/` and `%` too.
+    divides: bool,
     text: String,
     /// States made up between those of the program.
     extra: usize,
 }
 
 impl<'a> Writer<'a> {
-    fn new(program: &'a Program, intervals: &'a Intervals, t: ThreadId) -> Self {
+    fn new(program: &'a Program, intervals: &'a Intervals, t: ThreadId, divides: bool) -> Self {
         let inside = inside_blocks(program.thread(t));
-        Writer { program, intervals, t, inside, text: String::new(), extra: 0 }
+        Writer { program, intervals, t, inside, divides, text: String::new(), extra: 0 }
     }
 
     fn thread(&self) -> &'a Thread {
@@ -342,23 +348,23 @@ impl<'a> Writer<'a> {
     }
 
     fn expr(&self, edge: &Edge, e: &RegExpr) -> Result<String, Inexpressible> {
-        if tokens(e) > MAX_TOKENS {
-            return Err(self.refuse(edge, "its bitwise operators are nested too deeply to be spelled out"));
+        if tokens(e, self.divides) > MAX_TOKENS {
+            return Err(self.refuse(edge, "its operators are nested too deeply to be spelled out"));
         }
-        self.prefix(e).map_err(|why| self.refuse(edge, why))
+        self.prefix(edge.from, e).map_err(|why| self.refuse(edge, why))
     }
 
     /// The expression in prefix form. Identities replace the operators that are missing; they hold in
     /// two's complement.
-    fn prefix(&self, e: &RegExpr) -> Result<String, &'static str> {
+    fn prefix(&self, at: Loc, e: &RegExpr) -> Result<String, &'static str> {
         Ok(match e {
             Expr::Const(c) => i32::try_from(*c).map_err(|_| TOO_LARGE)?.to_string(),
             Expr::Atom(r) => self.register(*r),
-            Expr::Unary(UnOp::Not, a) => format!("! {}", self.prefix(a)?),
-            Expr::Unary(UnOp::Neg, a) => format!("- 0 {}", self.prefix(a)?),
-            Expr::Unary(UnOp::BitNot, a) => format!("- - 0 {} 1", self.prefix(a)?),
+            Expr::Unary(UnOp::Not, a) => format!("! {}", self.prefix(at, a)?),
+            Expr::Unary(UnOp::Neg, a) => format!("- 0 {}", self.prefix(at, a)?),
+            Expr::Unary(UnOp::BitNot, a) => format!("- - 0 {} 1", self.prefix(at, a)?),
             Expr::Binary(op, a, b) => {
-                let (x, y) = (self.prefix(a)?, self.prefix(b)?);
+                let (x, y) = (self.prefix(at, a)?, self.prefix(at, b)?);
                 match op {
                     BinOp::BitOr => format!("- + {x} {y} & {x} {y}"),
                     BinOp::BitXor => format!("- + {x} {y} * 2 & {x} {y}"),
@@ -369,6 +375,12 @@ impl<'a> Writer<'a> {
                     BinOp::Shr => return Err("there is no shift to the right"),
                     BinOp::Div | BinOp::Rem if matches!(b.constant(), None | Some(0)) => {
                         return Err("a division by zero would end Trencher itself");
+                    }
+                    BinOp::Div | BinOp::Rem if !self.divides => {
+                        let known =
+                            |r: &Reg| self.intervals.register(self.t, at, *r).unwrap_or(Interval::FULL);
+                        divided(*op, &x, range(a, &known), b.constant().unwrap_or_default())
+                            .ok_or(NO_DIVISION)?
                     }
                     _ => format!("{} {x} {y}", op.symbol()),
                 }
@@ -386,14 +398,35 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn tokens(e: &RegExpr) -> u64 {
+/// A division by a constant without the operator for it: of what is known to be small, by comparing it with every
+/// multiple, and remainders of powers of two, by their bits.
+fn divided(op: BinOp, x: &str, range: Interval, by: Value) -> Option<String> {
+    if op == BinOp::Rem && by > 0 && by & (by - 1) == 0 {
+        let low = format!("& {x} {}", by - 1);
+        // A remainder has the sign of what is divided.
+        return Some(if range.lo >= 0 { low } else { format!("- {low} * {by} && < {x} 0 != 0 {low}") });
+    }
+    if range.lo < 0 || by < 0 || range.hi / by > MAX_QUOTIENT {
+        return None;
+    }
+    let reached = (1..=range.hi / by).map(|k| format!(">= {x} {}", k * by));
+    let quotient = reached.reduce(|sum, more| format!("+ {sum} {more}")).unwrap_or("0".to_string());
+    Some(if op == BinOp::Div { quotient } else { format!("- {x} * {by} {quotient}") })
+}
+
+/// At most so many.
+fn tokens(e: &RegExpr, divides: bool) -> u64 {
+    let of = |e: &RegExpr| tokens(e, divides);
     match e {
         Expr::Const(_) | Expr::Atom(_) => 1,
-        Expr::Unary(_, a) => tokens(a).saturating_add(4),
+        Expr::Unary(_, a) => of(a).saturating_add(4),
         Expr::Binary(BinOp::BitOr | BinOp::BitXor, a, b) => {
-            tokens(a).saturating_add(tokens(b)).saturating_mul(2).saturating_add(5)
+            of(a).saturating_add(of(b)).saturating_mul(2).saturating_add(5)
         }
-        Expr::Binary(_, a, b) => tokens(a).saturating_add(tokens(b)).saturating_add(1),
+        Expr::Binary(BinOp::Div | BinOp::Rem, a, _) if !divides => {
+            of(a).saturating_add(3).saturating_mul(MAX_QUOTIENT as u64 + 1)
+        }
+        Expr::Binary(_, a, b) => of(a).saturating_add(of(b)).saturating_add(1),
     }
 }
 

@@ -1,9 +1,10 @@
 //! The text of small programs. That what we write keeps the grammar, and means the same under SC, is asked of all
 //! bundled programs in `tests/trencher.rs`.
 
-use super::write;
+use super::{divided, write};
 use crate::front::tso;
-use crate::model::Program;
+use crate::model::interval::Interval;
+use crate::model::{BinOp, Program};
 
 fn program(source: &str) -> Program {
     tso::read(source, &[]).expect("the test's source is readable").program
@@ -81,6 +82,61 @@ fn a_choice_is_a_transition_for_each_value() {
     check(source, &["local r0_r -1\n", "local r0_r 0\n", "local r0_r 1\n"]);
     // However many: a program has no choice that is too large.
     check("shared x\nthread p\n r = any(0..1000)\n store [x], r\nend", &["local r0_r 999\n"]);
+}
+
+#[test]
+fn robustness_is_asked_without_divisions() {
+    let store = |e: &str| {
+        format!(
+            "shared x\nthread p\n r = any(0..=6)\n load s, [x]\n store [x], {e}\nend\nthread q\nstore [x], s - 1\nend"
+        )
+    };
+    check(&store("r % 4"), &["write & r0_r 3 0\n"]);
+    check(&store("s % 2"), &["write - & r1_s 1 * 2 && < r1_s 0 != 0 & r1_s 1 0\n"]);
+    check(&store("r / 3"), &["write + >= r0_r 3 >= r0_r 6 0\n"]);
+    check(&store("r % 5"), &["write - r0_r * 5 >= r0_r 5 0\n"]);
+    check(&store("r / 9"), &["write 0 0\n"]);
+    refused(&store("s / 2"), &["no division", "thread `p`, line 5"]);
+    refused(&store("r % -5"), &["no division"]);
+    let goal = "shared x\nthread p\n load r, [x]\n store [x], r % 3\nl: nop\nend\nforbid p@l";
+    check(goal, &["write % r0_r 3 0"]);
+}
+
+#[test]
+fn divisions_that_are_spelled_out_have_the_same_value() {
+    for by in [1, 2, 3, 4, 7, 8] {
+        for (lo, hi) in [(0, 20), (3, 9), (-20, 20)] {
+            for op in [BinOp::Div, BinOp::Rem] {
+                for x in lo..=hi {
+                    let Some(text) = divided(op, &x.to_string(), Interval { lo, hi }, by) else {
+                        assert!(lo < 0, "{op:?} {by}");
+                        continue;
+                    };
+                    assert_eq!(value(&mut text.split(' ')), op.apply(x, by).expect("not by zero"), "{text}");
+                }
+            }
+        }
+    }
+}
+
+/// The value of an expression of numbers in prefix form.
+fn value<'a>(words: &mut impl Iterator<Item = &'a str>) -> i64 {
+    let word = words.next().expect("another operand");
+    if let Ok(number) = word.parse() {
+        return number;
+    }
+    let (a, b) = (value(words), value(words));
+    match word {
+        "+" => a + b,
+        "-" => a - b,
+        "*" => a * b,
+        "&" => a & b,
+        ">=" => (a >= b).into(),
+        "<" => (a < b).into(),
+        "!=" => (a != b).into(),
+        "&&" => (a != 0 && b != 0).into(),
+        other => panic!("the version without divisions does not know `{other}`"),
+    }
 }
 
 #[test]
