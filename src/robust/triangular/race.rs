@@ -4,6 +4,7 @@
 //! Blocks ask for one more. A block is one step, and whether it writes may depend on what it reads: under TSO it may
 //! read what was there before the thread's stores, which no SC run with these stores shows. So a block counts as a
 //! write when it begins, if by its text it may write what was loaded and read something else that the thread stores.
+//! What no value lets a thread come to is no part of its text here.
 
 use crate::model::interval::{Interval, Intervals};
 use crate::model::{Edge, Instr, Loc, Program, ThreadId, Value};
@@ -83,13 +84,14 @@ impl Pair {
 
 /// The writes of a block of thread `u`, each with the reads of other cells that thread `t` may store.
 pub fn in_block(program: &Program, known: &Intervals, t: ThreadId, u: ThreadId, lock: &Edge) -> Vec<Pair> {
-    let inside = inside(program, u, lock.to);
+    let inside = inside(program, known, u, lock.to);
     let last = program.cells() as Value - 1;
     let address = |t: ThreadId, e: &Edge| {
         let Interval { lo, hi } = known.address(t, e);
         Interval { lo: lo.max(0), hi: hi.min(last) }
     };
-    let stores = program.thread(t).edges().filter(|(_, e)| matches!(e.instr, Instr::Store { .. }));
+    let is_store = |e: &Edge| matches!(e.instr, Instr::Store { .. }) && known.is_feasible(t, e);
+    let stores = program.thread(t).edges().filter(|(_, e)| is_store(e));
     let stored: Vec<Interval> = stores.map(|(_, e)| address(t, e)).collect();
     let may_store = |read: Interval| stored.iter().any(|s| s.lo.max(read.lo) <= s.hi.min(read.hi));
     let mut pairs = Vec::new();
@@ -106,14 +108,15 @@ pub fn in_block(program: &Program, known: &Intervals, t: ThreadId, u: ThreadId, 
 }
 
 /// The edges of a thread that may be taken before the next `unlock`.
-fn inside(program: &Program, u: ThreadId, start: Loc) -> Vec<&Edge> {
+fn inside<'a>(program: &'a Program, known: &Intervals, u: ThreadId, start: Loc) -> Vec<&'a Edge> {
     let thread = program.thread(u);
     let mut seen = vec![false; thread.graph().node_count()];
     let (mut edges, mut todo) = (Vec::new(), vec![start]);
     while let Some(loc) = todo.pop() {
         if !std::mem::replace(&mut seen[loc.index()], true) {
             let from = thread.edges_from(loc).into_iter().map(|(_, e)| e);
-            let from: Vec<&Edge> = from.filter(|e| e.instr != Instr::Unlock).collect();
+            let on = |e: &&Edge| e.instr != Instr::Unlock && known.is_feasible(u, e);
+            let from: Vec<&Edge> = from.filter(on).collect();
             todo.extend(from.iter().map(|e| e.to));
             edges.extend(from);
         }
