@@ -47,6 +47,29 @@ fn json_lists_fences_and_all_sets() {
     assert!(first["after_line"].as_u64() < first["line"].as_u64(), "{first}");
 }
 
+/// What jumps to the end would pass a line behind the last instruction by, and behind dead code nothing comes.
+#[test]
+fn all_ways_to_an_end_are_named() {
+    let ask = |p: &str, json: &[&str]| {
+        let source = format!(
+            "shared x\nthread p\n{p}\nend\nthread q\n lock\n load r, [x]\nend\nnever [x] == 0 && q.r == 0\n"
+        );
+        fed(&[&["fence", "-", "--from", "tso"], json].concat(), source.as_bytes())
+    };
+    let (jumping, dead) = (
+        " load r, [x]\n if r goto out\n store [x], 1\n halt\nout:\n store [x], 2",
+        " store [x], 1\n halt\n store [x], 2",
+    );
+    let cases = [(jumping, "lines 5 and 8", vec![5, 8], 0), (dead, "line 3: `store [x], 1`", vec![3], 1)];
+    for (p, words, lines, shown) in cases {
+        let ran = ask(p, &[]);
+        assert!(ran.out.contains(&format!("a fence at its end, behind {words}\n")), "{}", ran.out);
+        assert_eq!(ran.out.lines().filter(|l| l.trim_start().starts_with('+')).count(), shown, "{}", ran.out);
+        let object = ask(p, &["--json"]).objects().remove(0);
+        assert_eq!(object["fences"][0]["after_lines"], serde_json::json!(lines));
+    }
+}
+
 #[test]
 fn no_fence_helps_against_what_sc_does_already() {
     let racy = "shared x\nthread p\n load r, [x]\n store [x], r + 1\nend\nthread q\n load r, [x]\n store [x], r + 1\nend\n\

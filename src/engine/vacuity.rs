@@ -7,27 +7,26 @@
 use crate::model::interval::{Interval, range};
 use crate::model::{Atom, Loc, Program, Thread};
 use crate::verdict::{Clause, Goal, When};
-use petgraph::graph::NodeIndex;
-use petgraph::visit::Dfs;
+use std::collections::BTreeSet;
 
 pub fn warnings(program: &Program, goal: &Goal) -> Vec<String> {
-    let reachable: Vec<Vec<bool>> = program.threads().iter().map(reachable).collect();
+    let reachable: Vec<BTreeSet<Loc>> = program.threads().iter().map(Thread::reachable).collect();
     goal.clauses.iter().filter_map(|c| warning(program, c, &reachable)).collect()
 }
 
-fn warning(program: &Program, clause: &Clause, reachable: &[Vec<bool>]) -> Option<String> {
+fn warning(program: &Program, clause: &Clause, reachable: &[BTreeSet<Loc>]) -> Option<String> {
     let property = &program.properties()[clause.property];
     let place = match property.line {
         0 => format!("`{}`", property.kind.word()),
         line => format!("`{}` on line {line}", property.kind.word()),
     };
-    let endless = || program.threads().iter().enumerate().find(|(t, th)| !reachable[*t][th.end().index()]);
+    let endless = || program.threads().iter().enumerate().find(|(t, th)| !reachable[*t].contains(&th.end()));
     if clause.when == When::Final
         && let Some((_, thread)) = endless()
     {
         return Some(format!("{place} is vacuous: thread `{}` has no path to its end", thread.name()));
     }
-    let passed = |t: usize, l: &Loc| reachable[t][l.index()];
+    let passed = |t: usize, l: &Loc| reachable[t].contains(l);
     let atom = |a: &Atom| match a {
         Atom::At(t, locs) if !locs.iter().any(|l| passed(t.index(), l)) => Interval::constant(0),
         Atom::At(..) => Interval::BOOL,
@@ -35,13 +34,4 @@ fn warning(program: &Program, clause: &Clause, reachable: &[Vec<bool>]) -> Optio
     };
     let never = range(&clause.pred, &atom) == Interval::constant(0);
     never.then(|| format!("{place} is vacuous: no path of the program leads to such a state"))
-}
-
-fn reachable(thread: &Thread) -> Vec<bool> {
-    let mut reached = vec![false; thread.graph().node_count()];
-    let mut walk = Dfs::new(thread.graph(), NodeIndex::new(thread.initial().index()));
-    while let Some(node) = walk.next(thread.graph()) {
-        reached[node.index()] = true;
-    }
-    reached
 }

@@ -10,8 +10,9 @@ use super::interval::Intervals;
 use super::validity::{self, Invalid};
 use super::{Atom, Instr, Property, Reg, RegExpr, RmwOp, Value};
 use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
-use petgraph::visit::EdgeRef;
+use petgraph::visit::{Dfs, EdgeRef};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ThreadId(pub u16);
@@ -344,6 +345,13 @@ impl Thread {
             .collect();
         edges.sort_by_key(|(id, _)| *id);
         edges
+    }
+
+    /// The locations to which paths lead from the beginning, whatever values let through.
+    pub fn reachable(&self) -> BTreeSet<Loc> {
+        let mut walk = Dfs::new(&self.graph, NodeIndex::new(self.initial.index()));
+        let nodes = std::iter::from_fn(|| walk.next(&self.graph));
+        nodes.map(|node| Loc(node.index() as u32)).collect()
     }
 
     /// Per location whether the thread may be inside a `lock` … `unlock` block there.

@@ -3,9 +3,10 @@
 
 use super::table::{Color, Tone, paint};
 use super::{capitalised, count_of, first_line, json, limit_reached, robust, text, triangular};
-use crate::model::{Loc, Program};
+use crate::model::{Edge, Loc, Program};
 use crate::verdict::repair::{Aim, Change, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// How the program's format writes what is inserted.
@@ -22,6 +23,8 @@ pub struct Site<'a> {
     pub line: u32,
     /// The last line before it that leads here.
     pub after: u32,
+    /// Where the change is at the thread's end: all lines that lead there.
+    pub ends: BTreeSet<u32>,
     pub label: Option<&'a str>,
     /// The instruction, as the user wrote it.
     pub instruction: String,
@@ -39,7 +42,9 @@ pub enum Place {
 impl<'a> Site<'a> {
     pub fn of(program: &'a Program, change: Change) -> Site<'a> {
         let thread = program.thread(change.thread());
-        let leads_to = |at: Loc| thread.edges().filter(move |(_, e)| e.to == at).map(|(_, e)| e);
+        let reachable = thread.reachable();
+        let leads = |e: &Edge, at: Loc| e.to == at && reachable.contains(&e.from);
+        let leads_to = |at: Loc| thread.edges().map(|(_, e)| e).filter(move |e| leads(e, at));
         let (at, place, edge) = match change {
             Change::Fence { at, .. } if at == thread.end() => {
                 (at, Place::Behind, leads_to(at).max_by_key(|e| e.line))
@@ -54,6 +59,10 @@ impl<'a> Site<'a> {
             Place::Behind => Some(line),
             Place::Before | Place::At => leads_to(at).filter(|e| e.line < line).map(|e| e.line).max(),
         };
+        let ends = match place {
+            Place::Behind => leads_to(at).map(|e| e.line).collect(),
+            Place::Before | Place::At => BTreeSet::new(),
+        };
         let instruction = edge.map_or(String::new(), |e| match e.text.is_empty() {
             true => thread.show_instr(program, &e.instr),
             false => e.text.clone(),
@@ -63,9 +72,16 @@ impl<'a> Site<'a> {
             place,
             line,
             after: before.unwrap_or(line.saturating_sub(1)),
+            ends,
             label: thread.location(at).labels.first().map(String::as_str),
             instruction,
         }
+    }
+
+    /// Is one new line of text beside the instruction all that there is to it? Not at a thread's end to which several lines
+    /// lead, or a label: what jumps there would pass such a line by.
+    fn is_one_line(&self) -> bool {
+        self.place != Place::Behind || self.ends.len() == 1 && self.label.is_none()
     }
 }
 
@@ -205,6 +221,7 @@ fn shown(program: &Program, source: &str, changes: &[Change], words: Words, styl
     }
     let fence = changes.iter().any(|c| matches!(c, Change::Fence { .. })).then_some(words.fence);
     let site = changes.first().map(|&c| Site::of(program, c));
+    let site = site.filter(Site::is_one_line);
     told + &site.map_or(String::new(), |site| around(source, site.line, fence.zip(Some(site.place)), style))
 }
 
@@ -218,8 +235,22 @@ fn place(program: &Program, change: Change) -> String {
         (Change::Keep { .. }, _) => "the fence in",
     };
     let label = site.label.map_or(String::new(), |l| format!(", at `{l}`"));
+    if !site.is_one_line() {
+        let lines: Vec<String> = site.ends.iter().map(u32::to_string).collect();
+        let s = if lines.len() == 1 { "" } else { "s" };
+        return format!("thread {}: {what} line{s} {}{label}", site.thread, listed(&lines));
+    }
     let line = if site.line == 0 { String::new() } else { format!(" line {}{label}:", site.line) };
     format!("thread {}: {what}{line} `{}`", site.thread, site.instruction)
+}
+
+/// `3`, `3 and 5`, `3, 5 and 7`.
+fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
 }
 
 /// The lines around one, which is marked, or has the new one beside it.
@@ -360,14 +391,18 @@ fn change(program: &Program, change: Change) -> Value {
         Place::At => "at",
         Place::Behind => "after",
     };
-    json!({
+    let mut object = json!({
         "thread": site.thread,
         "after_line": site.after,
         "line": site.line,
         "place": place,
         "label": site.label,
         "kind": kind,
-    })
+    });
+    if site.place == Place::Behind {
+        object["after_lines"] = site.ends.iter().copied().collect();
+    }
+    object
 }
 
 fn aim_name(aim: Aim) -> &'static str {

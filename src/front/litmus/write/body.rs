@@ -2,7 +2,6 @@
 //! by other means.
 
 use crate::model::{Edge, Instr, Loc, Reg, RegExpr, RmwOp, Thread};
-use petgraph::visit::Dfs;
 use std::collections::{BTreeSet, HashMap};
 
 /// `lock`, a load, a store to the same cell, `unlock`.
@@ -27,7 +26,7 @@ pub struct Body<'a> {
 
 impl<'a> Body<'a> {
     pub fn new(thread: &'a Thread) -> Body<'a> {
-        let reachable = reachable(thread);
+        let reachable = thread.reachable();
         let blocks: HashMap<Loc, Block<'a>> =
             reachable.iter().filter_map(|&l| Some((l, block(thread, &reachable, l)?))).collect();
         let inside: BTreeSet<Loc> = blocks.keys().flat_map(|&l| inside(thread, l)).collect();
@@ -52,15 +51,6 @@ impl<'a> Body<'a> {
 pub fn open_edges(thread: &Thread, loc: Loc) -> Vec<&Edge> {
     let closed = |e: &Edge| matches!(&e.instr, Instr::Assume(c) if c.constant() == Some(0));
     thread.edges_from(loc).into_iter().map(|(_, e)| e).filter(|e| !closed(e)).collect()
-}
-
-fn reachable(thread: &Thread) -> BTreeSet<Loc> {
-    let mut seen = BTreeSet::new();
-    let mut dfs = Dfs::new(thread.graph(), (thread.initial().0).into());
-    while let Some(node) = dfs.next(thread.graph()) {
-        seen.insert(Loc(node.index() as u32));
-    }
-    seen
 }
 
 /// The locations behind `lock`, the load and the store.
