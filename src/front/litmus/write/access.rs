@@ -11,9 +11,6 @@ use crate::front::Inexpressible;
 use crate::model::interval::Interval;
 use crate::model::{BinOp, Expr, Reg, RegExpr, RmwOp, Value};
 
-/// Addresses further away than this are refused: times eight they might come round.
-const FAR: Value = 1 << 40;
-
 impl<'a> Assembly<'a> {
     pub fn load(&mut self, to: Gpr, mem: &Mem, bits: u32) {
         match bits {
@@ -157,14 +154,11 @@ impl<'a> Assembly<'a> {
             Some(edge) if edge.instr.address().is_some() => self.writer.intervals.address(self.t, edge),
             _ => Interval::FULL,
         };
-        let Some(last) = program.cells().checked_sub(1) else {
-            return Err(self.refuse("there is no memory"));
-        };
-        let (group, _) = self.layout.place(usize::try_from(range.lo).unwrap_or(0).min(last));
-        let bits = group.width.bits;
-        if range.lo < -FAR || range.hi > FAR {
-            return Err(self.refuse("nothing is known of the address, which may lie far outside memory"));
+        if range.lo < 0 || range.hi >= program.cells() as Value {
+            return Err(self.refuse("the address may be none of the memory's, and herd would not tell"));
         }
+        let (group, _) = self.layout.place(range.lo as usize);
+        let bits = group.width.bits;
         let (rest, known) = summands(addr);
         let offset = known.wrapping_sub(group.first as Value).wrapping_mul(Value::from(bits / 8));
         let array = self.base(&group.name)?;

@@ -217,14 +217,15 @@ fn hits(program: &Program, intervals: &Intervals) -> Vec<Hit> {
         .collect();
     let mut hits = vec![Hit::Apart; program.variables().len()];
     let Some(last) = of_cell.len().checked_sub(1) else { return hits };
-    let cell = |address: Value| usize::try_from(address).unwrap_or(0).min(last);
     for t in program.thread_ids() {
         for (_, edge) in program.thread(t).edges() {
             if computed(edge) && intervals.is_reachable(t, edge.from) {
                 let Interval { lo, hi } = intervals.address(t, edge);
-                // What may lie outside memory must not be taken for something else.
-                let outside = lo < 0 || hi > last as Value;
-                let (lo, hi) = if outside { (0, last) } else { (cell(lo), cell(hi)) };
+                // What may lie outside memory is refused later.
+                if lo < 0 || hi > last as Value {
+                    continue;
+                }
+                let (lo, hi) = (lo as usize, hi as usize);
                 let (first, rest) = (of_cell[lo], of_cell[lo] + 1..=of_cell[hi]);
                 if hits[first] == Hit::Apart {
                     hits[first] = Hit::Whole;
