@@ -371,8 +371,9 @@ pub enum Proof {
     Exhausted,
     /// No path through the threads leads to a goal state with the values that registers and cells can have at all.
     Infeasible,
-    /// No SC run reaches the goal, and the program, with so many delays built into it, is robust: TSO adds nothing.
-    Robust { delays: usize },
+    /// No SC run reaches the goal, and the program, with so many delays built into it, is robust: TSO adds nothing. If
+    /// `apart`, it is so apart from cells that nobody really reads.
+    Robust { delays: usize, apart: bool },
 }
 
 /// Do SC and TSO have the same behaviours?

@@ -22,7 +22,9 @@ pub fn check(
     let search = Search { most, ..Search::new(options.order, options.workers) };
     let found = explore(&machine, limits, search);
     let answer = match (found.goals.first(), found.limit) {
-        (Some((_, actions)), _) => Answer::Violated(confirm(subject, options.model, &subject.tell(actions))?),
+        (Some((_, actions)), _) => {
+            Answer::Violated(confirm(subject, options.model, &subject.tell(options.model, actions))?)
+        }
         (None, Some(limit)) => Answer::Unknown(limit),
         (None, None) => exhausted(&machine, options),
     };

@@ -209,11 +209,13 @@ impl<'a> Lazy<'a> {
         let (found, words) = self.search(first, round);
         round.time = start.elapsed();
         Ok(match (found.goals.first(), found.limit) {
-            (Some((_, actions)), _) if first => {
-                Some(Answer::Violated(confirm(self.subject, Model::Sc, &self.subject.tell(actions))?))
-            }
+            (Some((_, actions)), _) if first => Some(Answer::Violated(confirm(
+                self.subject,
+                Model::Sc,
+                &self.subject.tell(Model::Sc, actions),
+            )?)),
             (Some((_, actions)), _) => {
-                let actions = project(&self.current.program, actions);
+                let actions = self.subject.drain(project(&self.current.program, actions));
                 let mut trace = confirm(self.subject, Model::Tso, &actions)?;
                 trace.safe_under_sc = true;
                 Some(Answer::Violated(trace))
@@ -274,7 +276,9 @@ impl<'a> Lazy<'a> {
             }
             (None, Some(limit)) => Err(Answer::Unknown(limit)),
             (None, None) if !self.known.is_empty() => Err(Answer::Unknown(Limit::Additive)),
-            (None, None) => Err(Answer::Safe(Proof::Robust { delays: self.delays })),
+            (None, None) => {
+                Err(Answer::Safe(Proof::Robust { delays: self.delays, apart: self.subject.is_quiet() }))
+            }
         })
     }
 

@@ -103,7 +103,7 @@ pub fn check(
     limits: &Limits,
 ) -> Result<Outcome, Internal> {
     let start = Instant::now();
-    let subject = Subject::of(program, goal, options.pruning);
+    let subject = Subject::of_goal(program, goal, options);
     let mut outcome = match options.engine {
         _ if subject.refuted => refuted(options),
         Engine::Lazy => lazy::check(&subject, options, limits)?,
@@ -126,6 +126,13 @@ fn refuted(options: &Options) -> Outcome {
 /// blocks, while which other threads' stores are waiting.
 pub fn robustness_suffices(program: &Program, goal: &Goal) -> bool {
     lazy::sees_all(program, goal)
+}
+
+/// The program without loads and stores of what nobody really reads, as far as the goal is concerned: where the program
+/// that is left is robust, the goal has nothing from TSO. Edges keep their numbers.
+pub fn quiet(program: &Program, goal: &Goal, options: &Options) -> Option<Program> {
+    let everything = Options { pruning: Pruning::Off, ..options.clone() };
+    Subject::of_goal(program, goal, &everything).into_program()
 }
 
 /// The program with the delays of so many rounds of the lazy engine built in, fewer if there are no more.

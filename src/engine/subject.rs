@@ -6,12 +6,22 @@
 //! analyses that look at graphs alone (futures, attacks, paths to the goal) see fewer of them. Locations and registers
 //! keep their numbers. Edges do not, but each has its origin: `tell` turns an engine's decisions into those of the
 //! user's program, and only there are they judged.
+//!
+//! Where the question is a goal, loads and stores of cells that nobody really reads (`model::mute`) are left out too: each
+//! becomes a step that does nothing. A run of the one program is a run of the other, under either memory model, but for such
+//! cells and registers that come to nothing. Under TSO, whatever waits in a buffer of the user's program is either
+//! such a store, which can be flushed whenever it is the oldest, or waits in the other's too: `drain` adds those flushes.
+//! Blocks would forbid them, so that programs with blocks keep everything; so do programs whose buffers are bounded, for
+//! what is left out would take room there.
 
-use super::{Internal, Pruning, internal};
+use super::{Internal, Options, Pruning, internal};
 use crate::model::interval::{Interval, Intervals, range};
-use crate::model::{Atom, Edge, EdgeId, Origin, Program, ThreadId};
+use crate::model::mute::Mute;
+use crate::model::{Atom, Edge, EdgeId, Instr, Origin, Program, ThreadId};
+use crate::reach::mute;
 use crate::sem::replay::follow;
 use crate::verdict::{Act, Action, Clause, Event, Goal, Model, When};
+use std::collections::VecDeque;
 
 /// A program and a goal as engines get them.
 pub struct Subject<'a> {
@@ -24,27 +34,88 @@ pub struct Subject<'a> {
     trimmed: Option<Program>,
     /// Neither can a clause hold nor a thread go wrong.
     pub refuted: bool,
+    /// What was left out because nobody really reads it, if anything was.
+    mute: Option<Mute>,
 }
 
 impl<'a> Subject<'a> {
+    /// With all that any thread touches.
     pub fn of(user: &'a Program, asked: &'a Goal, pruning: Pruning) -> Subject<'a> {
-        if pruning == Pruning::Off {
-            return Subject { user, asked, goal: asked.clone(), trimmed: None, refuted: false };
+        let everything =
+            Subject { user, asked, goal: asked.clone(), trimmed: None, refuted: false, mute: None };
+        match pruning {
+            Pruning::On => everything.pruned(&Intervals::of(user)),
+            Pruning::Off => everything,
         }
+    }
+
+    /// Only as far as the goal is concerned.
+    pub fn of_goal(user: &'a Program, asked: &'a Goal, options: &Options) -> Subject<'a> {
         let intervals = Intervals::of(user);
-        let mut goal = asked.clone();
-        goal.clauses.retain(|c| may_hold(user, &intervals, c));
-        let refuted = goal.clauses.is_empty() && !may_trap(user, &intervals);
-        Subject { user, asked, goal, trimmed: without_infeasible(user, &intervals), refuted }
+        let mute = options.buffer.is_none().then(|| mute(user, asked, &intervals, options.reductions));
+        let mute = mute.filter(|mute| !mute.is_nothing());
+        let trimmed = mute.as_ref().map(|mute| without_mute(user, mute));
+        let subject = Subject { user, asked, goal: asked.clone(), trimmed, refuted: false, mute };
+        match options.pruning {
+            Pruning::On => subject.pruned(&intervals),
+            Pruning::Off => subject,
+        }
+    }
+
+    /// Without what the values of the user's program do not let happen.
+    fn pruned(self, intervals: &Intervals) -> Subject<'a> {
+        let mut goal = self.goal;
+        goal.clauses.retain(|c| may_hold(self.user, intervals, c));
+        let refuted = goal.clauses.is_empty() && !may_trap(self.user, intervals);
+        let trimmed = without_infeasible(self.trimmed.as_ref().unwrap_or(self.user), intervals);
+        Subject { goal, refuted, trimmed: trimmed.or(self.trimmed), ..self }
+    }
+
+    /// Was anything left out that threads touch and nobody really reads?
+    pub fn is_quiet(&self) -> bool {
+        self.mute.is_some()
     }
 
     pub fn program(&self) -> &Program {
         self.trimmed.as_ref().unwrap_or(self.user)
     }
 
+    /// The program, if it is not the user's.
+    pub fn into_program(self) -> Option<Program> {
+        self.trimmed
+    }
+
     /// Decisions about the program as those of the user's.
-    pub fn tell(&self, actions: &[Action]) -> Vec<Action> {
-        actions.iter().map(|&action| self.tell_one(action)).collect()
+    pub fn tell(&self, model: Model, actions: &[Action]) -> Vec<Action> {
+        let told = actions.iter().map(|&action| self.tell_one(action)).collect();
+        if model == Model::Sc { told } else { self.drain(told) }
+    }
+
+    /// Decisions about the user's program under TSO, with the flushes of stores that were left out: each at once, or when
+    /// those before it are gone.
+    pub fn drain(&self, told: Vec<Action>) -> Vec<Action> {
+        let Some(mute) = &self.mute else { return told };
+        // Per thread, whether each store that waits was left out.
+        let mut waiting = vec![VecDeque::new(); self.user.threads().len()];
+        let mut run = Vec::with_capacity(told.len());
+        for action in told {
+            let own = &mut waiting[action.thread.index()];
+            match action.act {
+                Act::Flush => drop(own.pop_front()),
+                Act::Step { edge, .. } => {
+                    let instr = &self.user.thread(action.thread).edge(edge).instr;
+                    if matches!(instr, Instr::Store { .. }) {
+                        own.push_back(mute.is_mute(action.thread, edge));
+                    }
+                }
+            }
+            run.push(action);
+            while own.front() == Some(&true) {
+                own.pop_front();
+                run.push(Action { act: Act::Flush, ..action });
+            }
+        }
+        run
     }
 
     /// A run of the program as one of the user's, event by event.
@@ -62,6 +133,21 @@ impl<'a> Subject<'a> {
         };
         Action { act: Act::Step { edge, choice }, ..action }
     }
+}
+
+/// The program without touching what nobody really reads. Edges keep their numbers.
+fn without_mute(program: &Program, mute: &Mute) -> Program {
+    let mut parts = program.to_parts();
+    for (t, thread) in program.thread_ids().zip(&mut parts.threads) {
+        for (i, edge) in thread.edges.iter_mut().enumerate() {
+            let id = EdgeId(i as u32);
+            edge.origin = Some(Origin::Whole(id));
+            if mute.is_mute(t, id) {
+                edge.instr = Instr::Nop;
+            }
+        }
+    }
+    Program::new(parts).expect("a valid program is valid with steps that do nothing")
 }
 
 /// The program without edges that no run takes; `None` if it has none of them.
@@ -110,9 +196,10 @@ fn may_trap(program: &Program, intervals: &Intervals) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Options, check};
+    use crate::engine::{Engine, Options, check};
     use crate::front::tso;
-    use crate::verdict::{Answer, Limits, Proof};
+    use crate::reach::Reductions;
+    use crate::verdict::{Answer, Kind, Limits, Proof};
 
     fn program(source: &str) -> Program {
         tso::read(source, &[]).expect("a program").program
@@ -159,10 +246,62 @@ mod tests {
         let (before, after) = (user.thread(thread), subject.program().thread(thread));
         assert!(after.graph().edge_count() < before.graph().edge_count());
         for (id, edge) in after.edges() {
-            let told = subject.tell(&[Action { thread, act: Act::Step { edge: id, choice: None } }]);
+            let told =
+                subject.tell(Model::Sc, &[Action { thread, act: Act::Step { edge: id, choice: None } }]);
             let Act::Step { edge: origin, .. } = told[0].act else { panic!("a step stays one") };
             assert_eq!(before.edge(origin).instr, edge.instr);
             assert_eq!(before.edge(origin).from, edge.from);
+        }
+    }
+
+    /// Nobody reads `z`, and its stores lie around those that matter.
+    const QUIET: &str = "shared x, y, z
+        thread p; store [z], 1; store [x], 1; store [z], 2; load r, [y]; load s, [z]; end
+        thread q; store [y], 1; store [z], 3; load r, [x]; fence; load s, [z]; end";
+
+    #[test]
+    fn stores_that_were_left_out_are_flushed_in_runs() {
+        let program = program(&format!("{QUIET}\nexists p.r == 0 && q.r == 0"));
+        let goal = Goal::of(&program);
+        for engine in [Engine::Lazy, Engine::Explicit, Engine::Auto] {
+            let options = Options { engine, ..Options::with_workers(1) };
+            assert!(Subject::of_goal(&program, &goal, &options).is_quiet());
+            let outcome = check(&program, &goal, &options, &Limits::default()).expect("no internal error");
+            let Answer::Violated(trace) = outcome.answer else { panic!("{engine:?}: {:?}", outcome.answer) };
+            let of = |kind| trace.events.iter().filter(|e| e.kind == kind).count();
+            assert_eq!(of(Kind::Store), of(Kind::Flush), "{engine:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_goal_looks_at_is_not_left_out() {
+        for property in ["[z] == 1", "p.s == 3", "q.s == 2"] {
+            let program = program(&format!("{QUIET}\nexists p.r == 0 && q.r == 0 && {property}"));
+            let (goal, options) = (Goal::of(&program), Options::with_workers(1));
+            assert!(!Subject::of_goal(&program, &goal, &options).is_quiet(), "{property}");
+        }
+    }
+
+    #[test]
+    fn a_program_may_be_robust_apart_from_what_nobody_reads() {
+        let source = "shared a, b, c
+            thread p; store [a], 1; load r, [b]; fence; store [c], 1; end
+            thread q; store [b], 1; load r, [a]; load s, [c]; assert s < 2; end";
+        let program = program(source);
+        let goal = Goal::of(&program);
+        let loud = Reductions { mute: false, ..Reductions::ALL };
+        for (reductions, quiet) in [(Reductions::ALL, true), (loud, false)] {
+            let options = Options {
+                engine: Engine::Lazy,
+                pruning: Pruning::Off,
+                reductions,
+                ..Options::with_workers(1)
+            };
+            let outcome = check(&program, &goal, &options, &Limits::default()).expect("no internal error");
+            let Answer::Safe(Proof::Robust { delays, apart }) = outcome.answer else {
+                panic!("{:?}", outcome.answer)
+            };
+            assert_eq!((delays == 0, apart), (quiet, quiet));
         }
     }
 }

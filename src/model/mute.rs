@@ -1,6 +1,7 @@
 //! Which cells does nobody really read? A cell is *mute* if whatever is loaded from it ends in registers that no longer
 //! matter, no locked instruction touches it and the goal does not look at it. Its contents then change nothing
-//! that anyone can see, and under SC an instruction that touches mute cells alone is a local step.
+//! that anyone can see, and an instruction that touches mute cells alone might as well do nothing: `engine` leaves it out
+//! under either memory model, and for the SC machine it is a local step.
 //!
 //! A register does not matter either if all it ever comes to is a store to a mute cell. So cells and registers are
 //! found together, beginning with all cells that may be mute and taking away those that turn out to be read: what is
@@ -58,6 +59,11 @@ impl Mute {
             cells = left;
         }
         (Mute::nothing(program), Live::of(program, watched, |_, _| false))
+    }
+
+    /// Is there no edge that touches mute cells alone?
+    pub fn is_nothing(&self) -> bool {
+        !self.edges.iter().flatten().any(|&mute| mute)
     }
 
     pub fn is_mute(&self, t: ThreadId, edge: EdgeId) -> bool {

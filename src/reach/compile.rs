@@ -804,6 +804,14 @@ fn watched(program: &Program, goal: &Goal) -> (Watched, Vec<u32>, Vec<Vec<Loc>>)
     (watched, cells, locs)
 }
 
+/// What nobody really reads, as far as the goal is concerned: nothing, if that is not to be left out.
+pub(crate) fn mute(program: &Program, goal: &Goal, intervals: &Intervals, reductions: Reductions) -> Mute {
+    if !reductions.liveness || !reductions.mute || program.has_locks() {
+        return Mute::nothing(program);
+    }
+    Mute::of(program, intervals, &watched(program, goal).0, &named_cells(goal)).0
+}
+
 /// The cells that the goal looks at, in final states too.
 fn named_cells(goal: &Goal) -> Vec<Addr> {
     let mut cells = Vec::new();

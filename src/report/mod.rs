@@ -27,20 +27,24 @@ pub fn reason(outcome: &Outcome) -> String {
             "no forbidden state is reachable: every state that could lead to one was visited".to_string()
         }
         Answer::Safe(Proof::Infeasible) => {
-            "no forbidden state is reachable: the values that registers and memory can hold rule it out".to_string()
-        }
-        Answer::Safe(Proof::Robust { delays: 0 }) => {
-            "no forbidden state is reachable under SC, and the program is robust: TSO adds nothing".to_string()
-        }
-        Answer::Safe(Proof::Robust { delays: 1 }) => {
-            "no forbidden state is reachable under SC, nor with the one delay that matters; with it built in, the \
-             program is robust"
+            "no forbidden state is reachable: the values that registers and memory can hold rule it out"
                 .to_string()
         }
-        Answer::Safe(Proof::Robust { delays }) => format!(
-            "no forbidden state is reachable under SC, nor with the {delays} delays that matter; with them \
-             built in, the program is robust"
-        ),
+        Answer::Safe(Proof::Robust { delays, apart }) => {
+            let robust = if *apart {
+                "the program is robust, apart from cells that nobody really reads"
+            } else {
+                "the program is robust"
+            };
+            let none = "no forbidden state is reachable under SC";
+            match delays {
+                0 => format!("{none}, and {robust}: TSO adds nothing"),
+                1 => format!("{none}, nor with the one delay that matters; with it built in, {robust}"),
+                _ => {
+                    format!("{none}, nor with the {delays} delays that matter; with them built in, {robust}")
+                }
+            }
+        }
         Answer::Unknown(limit) => limit_reached(limit),
     }
 }
