@@ -59,8 +59,11 @@ pub fn prune(
     Search::new(base, menu, wanted, options, limits).run()
 }
 
-/// States that may be stored to find more than one witness at a time.
+/// States that may be stored to find more than one witness at a time: so many at first, twice as many each time that
+/// many were found, and so many at most. Where there are very many, few searches find them all.
 const PATIENCE: u64 = 2_000;
+const MOST_PATIENCE: u64 = 128 * PATIENCE;
+const MANY_WITNESSES: usize = 5;
 
 /// Rounds of the lazy engine after which a choice is left undecided, unless the user says otherwise: one that loops can
 /// delay without end may take for ever.
@@ -85,6 +88,10 @@ struct Search<'a> {
     undecided: Vec<(u64, Limit)>,
     /// What makes the program robust, if the aim is less.
     robust: Option<Vec<usize>>,
+    /// Robustness is wanted only as far as the property is concerned.
+    only_property: bool,
+    /// States that may be stored to find more witnesses after the first.
+    patience: u64,
     checks: u64,
     stats: Stats,
 }
@@ -117,6 +124,8 @@ impl<'a> Search<'a> {
             detours: Cores::default(),
             undecided: vec![],
             robust: None,
+            only_property: false,
+            patience: PATIENCE,
             checks: 0,
             stats: Stats::default(),
         }
@@ -168,11 +177,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What makes the program robust: enough for whatever holds under SC, quickly found, and so an upper bound.
+    /// What makes the program robust, as far as the property is concerned: enough for whatever holds under SC, quickly found,
+    /// and so an upper bound.
     fn robust(&mut self) -> Result<Option<Vec<usize>>, Internal> {
         let wanted = Wanted { aim: Aim::Robustness, list: 1 };
         let mut search =
             Search::new(self.base.clone(), self.menu.clone(), &wanted, &self.options, self.limits);
+        search.only_property = true;
         let answer = search.answer()?;
         self.checks += search.checks;
         self.count(&search.stats);
@@ -273,8 +284,14 @@ impl<'a> Search<'a> {
     }
 
     fn judge_robustness(&mut self, program: &Program) -> Result<Judgement, Internal> {
-        let found = engine::witnesses(program, &self.options, self.limits, PATIENCE)?;
+        let quiet = || engine::quiet(program, &Goal::of(program), &self.options);
+        let quiet = if self.only_property { quiet() } else { None };
+        let program = quiet.as_ref().unwrap_or(program);
+        let found = engine::witnesses(program, &self.options, self.limits, self.patience)?;
         self.count(&found.stats);
+        if found.witnesses.len() >= MANY_WITNESSES {
+            self.patience = MOST_PATIENCE.min(2 * self.patience);
+        }
         Ok(match found.limit {
             _ if !found.witnesses.is_empty() => {
                 Judgement::Bad(found.witnesses.into_iter().map(Counterexample::Witness).collect())
