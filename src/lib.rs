@@ -75,12 +75,14 @@
 //! | [`front`] | from text to a program, and back: one file or folder for each format |
 //! | [`verdict`] | the words that all share: goal, limits, trace, outcome |
 //! | [`model`] | what is a program? Threads as graphs over one memory, and analyses of them |
+//! | [`limits`] | what may a run spend, and has it been spent? |
 
 pub mod cli;
 pub mod compare;
 pub mod engine;
 pub mod extend;
 pub mod front;
+pub mod limits;
 pub mod model;
 pub mod reach;
 pub mod repair;

@@ -1,15 +1,15 @@
 //! The words that every engine and every report share: what is asked ([`Goal`]), what may be spent
-//! ([`Limits`]), what happened ([`Event`], [`Trace`]) and what the answer is ([`Outcome`]).
+//! ([`Limits`], of the module of that name), what happened ([`Event`], [`Trace`]) and what the answer is ([`Outcome`]).
 //!
 //! All of it is plain data. Who finds an answer is the engines' business, who prints it the reports'.
 
 pub mod repair;
 
+pub use crate::limits::{Limit, Limits};
+
 use crate::model::{Addr, Atom, EdgeId, Expr, Instr, Loc, Pred, Program, PropertyKind, ThreadId, Value};
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
@@ -193,13 +193,20 @@ impl Trace {
 /// The stores that a load of their own thread overtook, each with the last such load: one that found its value in
 /// memory while the store was waiting.
 pub fn delays(events: &[Event]) -> Vec<(usize, usize)> {
-    let flushed = |store: usize| events.iter().position(|e| e.store == Some(store)).unwrap_or(events.len());
+    let mut flushed = vec![events.len(); events.len()];
+    let mut loads: HashMap<ThreadId, Vec<usize>> = HashMap::new();
+    for (k, event) in events.iter().enumerate() {
+        if let Some(store) = event.store {
+            flushed[store] = k;
+        }
+        if event.source == Some(Source::Memory) {
+            loads.entry(event.thread()).or_default().push(k);
+        }
+    }
     let overtaker = |store: usize| {
-        let between = store + 1..flushed(store);
-        between.rev().find(|&k| {
-            let e = &events[k];
-            e.thread() == events[store].thread() && e.source == Some(Source::Memory)
-        })
+        let own = loads.get(&events[store].thread())?;
+        let last = own.partition_point(|&load| load < flushed[store]).checked_sub(1)?;
+        Some(own[last]).filter(|&load| load > store)
     };
     let stores = (0..events.len()).filter(|&k| events[k].kind == Kind::Store);
     stores.filter_map(|store| Some((store, overtaker(store)?))).collect()
@@ -289,72 +296,6 @@ pub enum Against {
     Property(usize),
     /// This thread's own error.
     Trap(ThreadId, Trap),
-}
-
-/// What a run may spend, and the strings by which others watch and stop it.
-#[derive(Debug, Default)]
-pub struct Limits {
-    pub deadline: Option<Instant>,
-    /// The time the user allowed, for the report.
-    pub timeout: Option<Duration>,
-    /// Bytes the whole process may use.
-    pub memory: Option<u64>,
-    pub states: Option<u64>,
-    /// Set by Ctrl-C, for all runs that share it.
-    pub cancelled: Arc<AtomicBool>,
-    /// Stored states so far, for whoever shows progress.
-    pub progress: AtomicU64,
-    /// The round of refinement, for engines that have rounds.
-    pub round: AtomicU64,
-    /// What the run is at, in a few words, where there is more to say than that.
-    pub note: Mutex<String>,
-}
-
-impl Limits {
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self.deadline = Instant::now().checked_add(timeout);
-        self
-    }
-
-    /// Says what the run is at.
-    pub fn take_note(&self, what: String) {
-        *self.note.lock().unwrap_or_else(PoisonError::into_inner) = what;
-    }
-
-    pub fn noted(&self) -> String {
-        self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The limit of time or patience that has been reached, if any.
-    pub fn expired(&self) -> Option<Limit> {
-        if self.cancelled.load(Ordering::Relaxed) {
-            return Some(Limit::Cancelled);
-        }
-        self.deadline.filter(|&d| Instant::now() >= d).map(|_| Limit::Time(self.timeout.unwrap_or_default()))
-    }
-}
-
-/// Which limit ended a run early.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Limit {
-    Time(Duration),
-    Memory(u64),
-    States(u64),
-    Cancelled,
-    /// Some buffer wanted to grow past the user's bound.
-    Buffer(usize),
-    /// One state needs more words than the explorer stores.
-    StateSize(usize),
-    /// So many delays were built into the program, as many as allowed.
-    Iterations(u64),
-    /// The program with its delays outgrew what a program may have.
-    ProgramSize(String),
-    /// All delays that there are were built in beside what was there, which proves nothing.
-    Additive,
-    /// The property can hold inside a `lock` block, where the others' buffers are frozen and count as they are: the
-    /// engine cannot see that.
-    FrozenBuffers,
 }
 
 #[derive(Clone, Debug)]
@@ -522,6 +463,13 @@ pub struct Outcomes {
     pub goes_wrong: bool,
     pub model: Model,
     pub stats: Stats,
+}
+
+impl Outcomes {
+    /// What there is to say if a limit was reached before anything was searched.
+    pub fn unsearched(model: Model, limit: Limit, stats: Stats) -> Outcomes {
+        Outcomes { states: Err(limit), frozen: BTreeSet::new(), goes_wrong: false, model, stats }
+    }
 }
 
 /// Does the clause hold, given where the threads stand and what an atom is worth?

@@ -142,7 +142,7 @@ fn extended(program: &Program, goal: Goal, all: &[Vec<usize>], form: Form) -> Op
         let is_store = |e: &&EdgeId| matches!(thread.edge(**e).instr, Instr::Store { .. });
         stores += path.edges.iter().filter(is_store).count();
         inner.extend(path.edges[1..].iter().map(|e| (path.thread, thread.edge(*e).from)));
-        now = extend(&now.program, &now.goal, &path, form).expect("it is a path");
+        now = extend(&now.program, &now.goal, &path, form, &Limits::default()).expect("it is a path");
     }
     Some(Made { new: now, stores, inner })
 }
@@ -155,7 +155,7 @@ fn projected(program: &Program, goal: &Goal, new: &Extended) -> Result<bool, Tes
     let Answer::Violated(trace) = outcome.answer else { return Ok(false) };
     let actions: Vec<_> = trace.events.iter().map(|e| e.action).collect();
     let run = project(&new.program, &actions);
-    let done = replay::perform(program, Model::Tso, goal, run);
+    let done = replay::perform(program, Model::Tso, goal, run, &Limits::default());
     let (_, against) = done.map_err(|m| TestCaseError::fail(format!("the projected run: {m}")))?;
     prop_assert!(against.is_some(), "the projected run does not reach the goal");
     Ok(true)
@@ -532,7 +532,7 @@ fn a_path_that_is_none_is_refused() {
     let refused = |thread: u16, edges: &[u32]| {
         let edges = edges.iter().map(|e| EdgeId(*e)).collect();
         let path = DelayedPath { thread: ThreadId(thread), edges };
-        extend(&program, &Goal::of(&program), &path, Form::Exact).err()
+        extend(&program, &Goal::of(&program), &path, Form::Exact, &Limits::default()).err()
     };
     assert_eq!(refused(1, &[0, 1]), Some(Refused::NoSuchThread(1)));
     assert_eq!(refused(0, &[0, 9]), Some(Refused::NoSuchEdge(1)));

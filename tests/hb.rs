@@ -12,7 +12,7 @@ use overtake::front::tso;
 use overtake::model::{Program, ThreadId};
 use overtake::robust::hb::{Attack, Broken, HappensBefore, check_witness, flush_of, normalised};
 use overtake::sem::replay;
-use overtake::verdict::{Event, Goal, Kind, Model, Relation};
+use overtake::verdict::{Event, Goal, Kind, Limits, Model, Relation};
 use petgraph::graph::NodeIndex;
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -86,7 +86,7 @@ fn compare(program: &Program, wanted: Wanted) -> Option<Count> {
 fn check(run: &Run, sequential: bool) -> bool {
     let hb = HappensBefore::of(&run.events);
     assert_eq!(hb.is_cyclic(), !sequential, "{:#?}", run.events);
-    let cycle = hb.cycle();
+    let cycle = hb.cycle(&Limits::default()).unwrap();
     assert_eq!(cycle.is_some(), hb.is_cyclic());
     for (i, &(from, relation)) in cycle.iter().flatten().enumerate() {
         let next = cycle.iter().flatten().nth(i + 1).or(cycle.iter().flatten().next());
@@ -128,7 +128,7 @@ fn compare_all(shown: &Shown) {
 fn sc_is_acyclic(program: &Program) {
     runs(program, Model::Sc, Wanted::Every, STEPS, &mut |run| {
         let actions = replay::as_tso(&run.events);
-        let performed = replay::perform(program, Model::Tso, &Goal::default(), actions);
+        let performed = replay::perform(program, Model::Tso, &Goal::default(), actions, &Limits::default());
         let (events, _) = performed.expect("every SC computation is one under TSO");
         assert!(!HappensBefore::of(&events).is_cyclic(), "{events:#?}");
         Then::GoOn
@@ -182,9 +182,10 @@ fn is_witness(program: &Program, run: &Run, attack: &Attack) -> bool {
         }
         Err(Broken::W5(_)) => {
             let flush = flush_of(&run.events, attack.store).expect("the store is flushed");
-            if HappensBefore::of(&run.events).after(attack.load, flush) {
+            if HappensBefore::of(&run.events).after(attack.load).contains(flush) {
                 let (actions, attack) = normalised(&run.events, attack);
-                let performed = replay::perform(program, Model::Tso, &Goal::default(), actions);
+                let performed =
+                    replay::perform(program, Model::Tso, &Goal::default(), actions, &Limits::default());
                 let (events, _) = performed.expect("moved events are possible");
                 // `perform` ends with the first error of a thread.
                 if events.len() == run.events.len() {

@@ -8,18 +8,22 @@ use std::path::{Path, PathBuf};
 
 /// Each module of the crate's root and those it may name.
 const MAY_NAME: &[(&str, &[&str])] = &[
-    ("cli", &["compare", "engine", "front", "model", "reach", "repair", "report", "sem", "verdict"]),
+    (
+        "cli",
+        &["compare", "engine", "front", "limits", "model", "reach", "repair", "report", "sem", "verdict"],
+    ),
     ("report", &["model", "verdict"]),
-    ("compare", &["front", "model", "verdict"]),
+    ("compare", &["front", "limits", "model", "verdict"]),
     ("repair", &["engine", "model", "verdict"]),
     ("engine", &["extend", "model", "reach", "robust", "sem", "verdict"]),
     ("robust", &["model", "reach", "sem", "verdict"]),
     ("extend", &["model", "verdict"]),
     ("reach", &["model", "verdict"]),
     ("sem", &["model", "verdict"]),
-    ("front", &["model"]),
-    ("verdict", &["model"]),
-    ("model", &[]),
+    ("front", &["limits", "model"]),
+    ("verdict", &["limits", "model"]),
+    ("model", &["limits"]),
+    ("limits", &[]),
 ];
 
 /// What is wrong with one source file, given its path below `src`; nothing if it keeps to the table.

@@ -277,7 +277,7 @@ fn what_is_written_for_trencher_is_read_back_with_the_same_behaviour() {
     for file in files.filter(|f| f.extension().is_some_and(|e| e == "tso")) {
         let source = std::fs::read_to_string(&file).expect("readable");
         let before = tso::read(&source, &[]).expect("bundled programs are readable").program;
-        let Ok(text) = trencher::write(&before) else { continue };
+        let Ok(text) = trencher::write(&before, &Limits::default()) else { continue };
         let after = program(trencher::read, &text);
         let mut same = |what: &str, before: &str, after: &str| {
             if before != "unknown" && after != "unknown" {

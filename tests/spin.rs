@@ -5,6 +5,7 @@
 
 use overtake::front::promela::{self, Steps};
 use overtake::front::tso;
+use overtake::limits::Limits;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ fn verdict(file: &Path, define: &BTreeMap<String, i64>, style: Steps) -> Result<
     let source = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
     let defines: Vec<_> = define.iter().map(|(k, v)| (k.clone(), *v)).collect();
     let program = tso::read(&source, &defines).map_err(|e| format!("{e:?}"))?.program;
-    let model = promela::write(&program, style).map_err(|e| e.to_string())?;
+    let model = promela::write(&program, style, &Limits::default()).map_err(|e| e.to_string())?;
     let folder = std::env::temp_dir().join(format!("overtake-spin-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     std::fs::write(folder.join("m.pml"), model).map_err(|e| e.to_string())?;

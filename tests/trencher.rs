@@ -2,6 +2,7 @@
 //! has a reader of the format and a plain search under SC, both written from the format's description.
 
 use overtake::front::{trencher, tso};
+use overtake::limits::Limits;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -265,7 +266,7 @@ fn what_is_written_keeps_the_grammar_and_the_verdict() {
         let source = std::fs::read_to_string(folder.join(&expected.file)).expect("the program is there");
         let defines: Vec<_> = expected.define.iter().map(|(k, v)| (k.clone(), *v)).collect();
         let program = tso::read(&source, &defines).expect("bundled programs are readable").program;
-        let Ok(text) = trencher::write(&program) else { continue };
+        let Ok(text) = trencher::write(&program, &Limits::default()) else { continue };
         let threads = read(&text);
         written += 1;
         if threads.iter().any(|t| t.last.is_none()) {

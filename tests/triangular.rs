@@ -89,7 +89,7 @@ fn brute_racy(program: &Program) -> Option<bool> {
 fn may_write_in_block(program: &Program, event: &Event, u: ThreadId, cell: Addr) -> bool {
     let thread = program.thread(event.thread());
     let lock = thread.edge(event.edge);
-    let known = Intervals::of(program);
+    let known = Intervals::of(program, &Limits::default()).unwrap();
     let mut inside = vec![];
     let mut places = vec![lock.to];
     for i in 0.. {
@@ -131,7 +131,7 @@ fn ask(program: &Program, options: &Options) -> RaceAnswer {
     let limits = Limits { states: Some(4 * MOST as u64), ..Limits::default() };
     let found = engine::triangular(program, options, &limits).expect("no internal error");
     if let RaceAnswer::Racy(race) = &found.answer {
-        assert_eq!(race::check(program, race), Ok(()));
+        assert_eq!(race::check(program, race, &Limits::default()), Ok(Ok(())));
     }
     found.answer
 }

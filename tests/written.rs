@@ -7,7 +7,7 @@ use common::finals::{States, everything};
 use common::{SMALL, Shape, Taste, cases, program};
 use overtake::engine::{self, Engine, Options};
 use overtake::front::litmus::{read_test, write};
-use overtake::front::{Inexpressible, tso};
+use overtake::front::{Inexpressible, Unwritten, tso};
 use overtake::model::litmus::{Litmus, Observed};
 use overtake::model::{Atom, BinOp, Expr, Program, Property, PropertyKind};
 use overtake::verdict::{Answer, Goal, Limits, Model};
@@ -250,8 +250,8 @@ mod herd {
 }
 
 /// The program as a test that herd reads, if it can be written.
-fn for_herd(program: &Program) -> Result<String, Inexpressible> {
-    let text = write(program, "T", None)?;
+fn for_herd(program: &Program) -> Result<String, Unwritten> {
+    let text = write(program, "T", None, &Limits::default())?;
     herd::reads(&text).unwrap_or_else(|why| panic!("herd refuses it: {why}\n{text}"));
     Ok(text)
 }
@@ -369,7 +369,8 @@ fn round(source: &str) -> String {
 #[track_caller]
 fn refused(source: &str) -> String {
     match for_herd(&native(source)) {
-        Err(Inexpressible { why, .. }) => why,
+        Err(Unwritten::Inexpressible(Inexpressible { why, .. })) => why,
+        Err(limit) => panic!("{limit}"),
         Ok(text) => panic!("{text}"),
     }
 }
@@ -606,7 +607,8 @@ fn bundled_programs_mean_the_same() {
 #[track_caller]
 fn again(source: &str) -> String {
     let (input, litmus) = read_test(source).unwrap_or_else(|wrong| panic!("{wrong:#?}\n{source}"));
-    let text = write(&input.program, "", Some(&litmus)).unwrap_or_else(|why| panic!("{why}\n{source}"));
+    let text = write(&input.program, "", Some(&litmus), &Limits::default())
+        .unwrap_or_else(|why| panic!("{why}\n{source}"));
     assert!(same(&input.program, &text, Some(&litmus)) > 0, "{source}\n{text}");
     let (_, litmus_again) = read_test(&text).expect("it was read before");
     assert_eq!(litmus.name, litmus_again.name);

@@ -71,19 +71,23 @@ fn check(
     terminal: &Terminal,
 ) -> Exit {
     let search = &args.search;
+    let limits = interrupt.watch(search.limits());
     let Some(program) = input::read(file, &search.input, terminal) else { return Exit::BadInput };
     if program.properties().is_empty() && !program.has_asserts() {
         let none = "the program has no property (forbid, exists, never, forall, final states) and no assert";
-        if !program.may_go_wrong() {
-            terminal.error(&format!("{}: there is nothing to check: {none}", file.display()));
-            return Exit::BadInput;
+        match program.may_go_wrong(&limits) {
+            Ok(false) => {
+                terminal.error(&format!("{}: there is nothing to check: {none}", file.display()));
+                return Exit::BadInput;
+            }
+            Ok(true) => terminal.warning(&format!(
+                "{}: {none}; only divisions by zero and accesses outside memory are looked for",
+                file.display()
+            )),
+            // The engine will find the same limit.
+            Err(_) => {}
         }
-        terminal.warning(&format!(
-            "{}: {none}; only divisions by zero and accesses outside memory are looked for",
-            file.display()
-        ));
     }
-    let limits = interrupt.watch(search.limits());
     let result = {
         let _progress = (!search.json && !search.quiet).then(|| terminal.progress(&limits));
         engine::check(&program, &Goal::of(&program), options, &limits)

@@ -1,10 +1,12 @@
 //! `overtake convert`: the program in another format, or the reason why that format cannot say it.
 
 use super::input::Source;
+use super::interrupt::Interrupt;
 use super::terminal::Terminal;
 use super::{ConvertArgs, Exit, input};
 use crate::front::promela::Steps;
-use crate::front::{self, Inexpressible};
+use crate::front::{self, Unwritten};
+use crate::verdict::Limits;
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -27,31 +29,36 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
         return Exit::BadInput;
     }
     let steps = if args.literal { Steps::Literal } else { Steps::Joined };
+    let limits = Interrupt::new().watch(args.limits.limits());
     let Some(source) = input::read_any(&args.file, &args.input, terminal) else { return Exit::BadInput };
-    match write(&source, args.to, steps).map_err(|e| format!("{}: {e}", args.file.display())).and_then(
-        |text| match &args.output {
-            Some(path) => std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display())),
-            None => {
-                terminal.print(&text);
-                Ok(())
+    let text = match write(&source, args.to, steps, &limits) {
+        Ok(text) => text,
+        Err(Unwritten::Limit(limit)) => return terminal.limit_reached(&args.file, &limit),
+        Err(Unwritten::Inexpressible(why)) => {
+            terminal.error(&format!("{}: {why}", args.file.display()));
+            return Exit::BadInput;
+        }
+    };
+    match &args.output {
+        None => terminal.print(&text),
+        Some(path) => {
+            if let Err(e) = std::fs::write(path, text) {
+                terminal.error(&format!("{}: {e}", path.display()));
+                return Exit::BadInput;
             }
-        },
-    ) {
-        Ok(()) => Exit::Good,
-        Err(message) => {
-            terminal.error(&message);
-            Exit::BadInput
         }
     }
+    Exit::Good
 }
 
-fn write(source: &Source, target: Target, steps: Steps) -> Result<String, Inexpressible> {
+fn write(source: &Source, target: Target, steps: Steps, limits: &Limits) -> Result<String, Unwritten> {
     let program = &source.program;
+    limits.check()?;
     match target {
         Target::Tso => Ok(front::tso::write(program)),
         Target::Ron => Ok(front::ron::write(program)),
-        Target::Litmus => front::litmus::write(program, &source.name, source.litmus.as_ref()),
-        Target::Trencher => front::trencher::write(program),
-        Target::Promela => front::promela::write(program, steps),
+        Target::Litmus => front::litmus::write(program, &source.name, source.litmus.as_ref(), limits),
+        Target::Trencher => front::trencher::write(program, limits),
+        Target::Promela => front::promela::write(program, steps, limits),
     }
 }

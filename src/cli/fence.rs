@@ -7,7 +7,7 @@ use super::terminal::Terminal;
 use super::{Exit, FenceArgs, InputArgs, limits};
 use crate::engine::Options;
 use crate::front::patch::{self, Dialect, Edit, What};
-use crate::front::{self};
+use crate::front::{self, Unwritten};
 use crate::model::alike::alike;
 use crate::model::{Instr, Loc, Program, ThreadId};
 use crate::repair::{self, Allowed, Wanted};
@@ -73,15 +73,15 @@ struct Task<'a> {
 }
 
 fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Exit {
+    let limits = interrupt.watch(args.search.limits());
     let Some(source) = input::read_any(file, &args.search.input, terminal) else { return Exit::BadInput };
-    let task = match task(file, source, args) {
+    let task = match task(file, source, args, &limits) {
         Ok(task) => task,
         Err(message) => {
             terminal.error(&format!("{}: {message}", file.display()));
             return Exit::BadInput;
         }
     };
-    let limits = interrupt.watch(args.search.limits());
     let result = {
         let _progress = (!args.search.json && !args.search.quiet).then(|| terminal.progress(&limits));
         match args.prune {
@@ -100,9 +100,11 @@ fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Termin
     }
 }
 
-fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs) -> Result<Task<'a>, String> {
+fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs, limits: &Limits) -> Result<Task<'a>, String> {
     let program = &source.program;
-    let has_property = !program.properties().is_empty() || program.has_asserts() || program.may_go_wrong();
+    let stated = !program.properties().is_empty() || program.has_asserts();
+    // A limit that is reached here is for the engines to tell.
+    let has_property = stated || program.may_go_wrong(limits) != Ok(false);
     let aim = match args.aim {
         Some(AimArg::Robustness) => Aim::Robustness,
         Some(AimArg::Triangular) => Aim::Triangular,
@@ -224,7 +226,7 @@ fn write(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, termin
     let (Some(path), RepairAnswer::Enough(enough)) = (&args.output, &repair.answer) else {
         return Exit::Good;
     };
-    let written = repaired(task, &enough.sets[0], path, args)
+    let written = repaired(task, &enough.sets[0], path, args, limits)
         .and_then(|text| std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display())));
     if let Err(message) = written {
         terminal.error(&message);
@@ -234,23 +236,34 @@ fn write(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, termin
 }
 
 /// The repaired program as text: the user's own with the changes in it where that can be done, or else written anew.
-fn repaired(task: &Task, set: &[Change], path: &Path, args: &FenceArgs) -> Result<String, String> {
+fn repaired(
+    task: &Task,
+    set: &[Change],
+    path: &Path,
+    args: &FenceArgs,
+    limits: &Limits,
+) -> Result<String, String> {
     let from = input::format(task.file, &args.search.input)?;
     let to = input::format_of(path).unwrap_or(from);
     let program = repair::apply(&task.source.program, set)
         .map_err(|wrong| wrong.iter().map(|w| w.to_string()).collect::<Vec<_>>().join("; "))?;
     if from == to
-        && let Some(text) = patched(task, set, &program, from, &args.search.input)
+        && let Some(text) = patched(task, set, &program, from, &args.search.input, limits)
     {
         return Ok(text);
     }
-    let inexpressible = |e: front::Inexpressible| e.to_string();
+    let unwritten = |e: Unwritten| match e {
+        Unwritten::Limit(limit) => report::limit_reached(&limit),
+        other => other.to_string(),
+    };
     match to {
         Format::Tso => Ok(front::tso::write(&program)),
         Format::Ron => Ok(front::ron::write(&program)),
-        Format::Trencher => front::trencher::write(&program).map_err(inexpressible),
-        Format::Litmus => front::litmus::write(&program, &task.source.name, task.source.litmus.as_ref())
-            .map_err(inexpressible),
+        Format::Trencher => front::trencher::write(&program, limits).map_err(unwritten),
+        Format::Litmus => {
+            let Source { name, litmus, .. } = &task.source;
+            front::litmus::write(&program, name, litmus.as_ref(), limits).map_err(unwritten)
+        }
         Format::Rmm => {
             Err("the changes cannot be put into the text of the .rmm file, and programs are not written \
                             anew in that language: name a .tso file instead"
@@ -266,6 +279,7 @@ fn patched(
     program: &Program,
     format: Format,
     input: &InputArgs,
+    limits: &Limits,
 ) -> Option<String> {
     let dialect = dialect(format)?;
     let edit = |&change: &Change| {
@@ -284,7 +298,7 @@ fn patched(
     edits.sort();
     let text = patch::patch(&task.source.text, dialect, &edits)?;
     let (again, _) = input::parse(&text, format, &input.define).ok()?;
-    alike(&again.program, program).then_some(text)
+    alike(&again.program, program, limits).unwrap_or(false).then_some(text)
 }
 
 /// Reads what was written and asks whether it is what was wanted: nothing has to be changed any more.

@@ -63,7 +63,7 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "Exit codes: 0 safe, robust or race-free, 10 violated, not robust or racy, 5 unknown (a limit was reached), \
                           2 wrong usage or input, 70 a bug of overtake. `fence`: 0 if a repair was found, 10 if \
-                          none can help.";
+                          none can help. `show` and `convert`: 5 if a limit was reached.";
 
 /// Only the arguments of the command that is named are built.
 #[derive(Debug, Subcommand)]
@@ -109,6 +109,28 @@ struct InputArgs {
     define: Vec<(String, i64)>,
 }
 
+/// What a command may spend on a file, reading it included.
+#[derive(Debug, Args)]
+struct LimitArgs {
+    /// Gives up on a file after this time, for example 60s or 500ms
+    #[arg(long, value_name = "TIME", value_parser = limits::duration)]
+    timeout: Option<Duration>,
+    /// Gives up before using more memory than this, for example 4GiB; by default most of the machine's
+    #[arg(long, value_name = "SIZE", value_parser = limits::size)]
+    memory: Option<u64>,
+}
+
+impl LimitArgs {
+    /// Time runs from now on.
+    fn limits(&self) -> Limits {
+        let limits = Limits { memory: self.memory.or_else(limits::default_memory), ..Limits::default() };
+        match self.timeout {
+            Some(timeout) => limits.with_timeout(timeout),
+            None => limits,
+        }
+    }
+}
+
 /// What all commands that search have in common.
 #[derive(Debug, Args)]
 struct SearchArgs {
@@ -120,12 +142,8 @@ struct SearchArgs {
     /// Workers; by default one per core
     #[arg(long, value_name = "N", value_parser = limits::workers)]
     threads: Option<usize>,
-    /// Gives up on a file after this time, for example 60s or 500ms
-    #[arg(long, value_name = "TIME", value_parser = limits::duration)]
-    timeout: Option<Duration>,
-    /// Gives up before using more memory than this, for example 4GiB; by default most of the machine's
-    #[arg(long, value_name = "SIZE", value_parser = limits::size)]
-    memory: Option<u64>,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Gives up when one search has stored this many states
     #[arg(long, value_name = "N")]
     states: Option<u64>,
@@ -308,6 +326,8 @@ struct ShowArgs {
     /// Shows the program that the lazy engine has after K rounds, with its delays built in, in the native language
     #[arg(long, value_name = "K")]
     extend: Option<u64>,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 #[derive(Debug, Args)]
@@ -325,6 +345,8 @@ struct ConvertArgs {
     /// Writes to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl SearchArgs {
@@ -351,12 +373,7 @@ impl SearchArgs {
     }
 
     fn limits(&self) -> Limits {
-        let memory = self.memory.or_else(limits::default_memory);
-        let limits = Limits { memory, states: self.states, ..Limits::default() };
-        match self.timeout {
-            Some(timeout) => limits.with_timeout(timeout),
-            None => limits,
-        }
+        Limits { states: self.states, ..self.limits.limits() }
     }
 }
 

@@ -92,11 +92,11 @@ fn outcomes(
     terminal: &Terminal,
 ) -> Answer {
     let search = &args.search;
+    let limits = interrupt.watch(search.limits());
     let test = match input::read_test(file, &search.input, terminal.color_errors) {
         Ok(test) => test,
         Err(complaints) => return Answer { text: String::new(), complaints, exit: Exit::BadInput },
     };
-    let limits = interrupt.watch(search.limits());
     let atoms: Vec<_> = test.litmus.observed.iter().map(|o| o.atom.clone()).collect();
     let found = {
         let alone = search.files.len() == 1 && !search.json && !search.quiet;

@@ -18,8 +18,8 @@ pub fn run(args: &RobustArgs, terminal: &Terminal) -> Exit {
 
 fn robust(file: &Path, args: &RobustArgs, interrupt: &Interrupt, terminal: &Terminal) -> Exit {
     let RobustArgs { search, triangular } = args;
-    let Some(program) = input::read(file, &search.input, terminal) else { return Exit::BadInput };
     let limits = interrupt.watch(search.limits());
+    let Some(program) = input::read(file, &search.input, terminal) else { return Exit::BadInput };
     let result = {
         let _progress = (!search.json && !search.quiet).then(|| terminal.progress(&limits));
         match triangular {

@@ -1,8 +1,8 @@
 //! Who is looking? Colours and widths for people, plain text for pipes, and progress while a search runs.
 
 use super::{Exit, When};
-use crate::report::text::Style;
-use crate::verdict::Limits;
+use crate::report::{self, text::Style};
+use crate::verdict::{Limit, Limits};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -64,6 +64,12 @@ impl Terminal {
         self.error(&format!("{}: internal error: {bug}", file.display()));
         self.complain("This is a bug of overtake. Please report it with the program.\n");
         Exit::Internal
+    }
+
+    /// A limit was reached before there was anything to show.
+    pub fn limit_reached(&self, file: &Path, limit: &Limit) -> Exit {
+        self.error(&format!("{}: {}", file.display(), report::limit_reached(limit)));
+        Exit::Unknown
     }
 
     /// How traces are to look.

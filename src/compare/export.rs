@@ -2,7 +2,8 @@
 
 use super::Question;
 use crate::front::promela::{self, Steps};
-use crate::front::{Inexpressible, litmus, trencher};
+use crate::front::{Unwritten, litmus, trencher};
+use crate::limits::Limits;
 use crate::model::Program;
 
 /// A program, its text, and the extension that says what the text is.
@@ -54,18 +55,18 @@ pub fn export(source: &Source, format: Format, question: Question) -> Result<Str
             _ => source.text.clone(),
         });
     }
-    let program = &source.program;
+    let (program, limits) = (&source.program, &Limits::default());
     let written = match format {
         Format::Given => Ok(source.text.clone()),
-        Format::Promela => promela::write(program, Steps::Joined),
-        Format::PromelaLiteral => promela::write(program, Steps::Literal),
-        Format::Trencher if !question.needs_property() => trencher::write_plain(program),
-        Format::Trencher => trencher::write_goal(program),
+        Format::Promela => promela::write(program, Steps::Joined, limits),
+        Format::PromelaLiteral => promela::write(program, Steps::Literal, limits),
+        Format::Trencher if !question.needs_property() => trencher::write_plain(program, limits),
+        Format::Trencher => trencher::write_goal(program, limits),
         Format::Rmm => return no_writer(".rmm"),
-        Format::Litmus => litmus::write(program, "program", None),
+        Format::Litmus => litmus::write(program, "program", None, limits),
         Format::C => return no_writer("C"),
     };
-    written.map_err(|e: Inexpressible| e.to_string())
+    written.map_err(|e: Unwritten| e.to_string())
 }
 
 fn no_writer(format: &str) -> Result<String, String> {

@@ -7,8 +7,8 @@
 
 use super::lazy::{self, BRIEF, Lazy, Patience, Progress};
 use super::{Internal, Options, Subject, explicit};
+use crate::model::Program;
 use crate::model::interval::{Interval, Intervals};
-use crate::model::{Program, Reg, ThreadId};
 use crate::reach::Order;
 use crate::verdict::{Answer, Limit, Limits, Model, Outcome};
 
@@ -47,7 +47,10 @@ pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Ou
         Ok(Some(outcome).filter(|_| !spent || limits.states == most))
     };
     let mut lazy = Lazy::new(subject, options, limits);
-    let first = grows(subject.program()).then_some(FIRST);
+    let first = match grows(subject.program(), limits) {
+        Ok(grows) => grows.then_some(FIRST),
+        Err(limit) => return Ok(lazy.outcome(Answer::Unknown(limit))),
+    };
     lazy.be_patient(Patience { first, hunt: Some(BRIEF), oracle: None });
     let (mut budget, mut straight) = (LITTLE, true);
     loop {
@@ -101,13 +104,11 @@ fn brief_look(program: &Program, so_far: u64) -> Option<u64> {
 }
 
 /// May some value grow without a bound that the text shows?
-fn grows(program: &Program) -> bool {
-    let intervals = Intervals::of(program);
+fn grows(program: &Program, limits: &Limits) -> Result<bool, Limit> {
+    let intervals = Intervals::of(program, limits)?;
     let large = |i: Interval| i.width() > MANY_BITS;
-    let in_register = |t: ThreadId| {
-        let thread = program.thread(t);
-        let registers = || (0..thread.registers().len() as u16).map(Reg);
-        thread.locations().any(|l| registers().filter_map(|r| intervals.register(t, l, r)).any(large))
-    };
-    (0..program.cells()).any(|a| large(intervals.cell(a))) || program.thread_ids().any(in_register)
+    if (0..program.cells()).any(|a| large(intervals.cell(a))) {
+        return Ok(true);
+    }
+    intervals.any_register(program, large, limits)
 }

@@ -18,12 +18,23 @@ pub fn check(
         Model::Sc => Memory::Sc,
         Model::Tso => Memory::Tso(options.buffer),
     };
-    let machine = ProgramMachine::new(subject.program(), &subject.goal, memory, options.reductions);
+    let unknown = |limit: Limit| Outcome {
+        answer: Answer::Unknown(limit),
+        model: options.model,
+        engine: "explicit",
+        stats: Stats { workers: options.workers, ..Stats::default() },
+        warnings: vec![],
+    };
+    let machine =
+        match ProgramMachine::new(subject.program(), &subject.goal, memory, options.reductions, limits) {
+            Ok(machine) => machine,
+            Err(limit) => return Ok(unknown(limit)),
+        };
     let search = Search { most, ..Search::new(options.order, options.workers) };
     let found = explore(&machine, limits, search);
     let answer = match (found.goals.first(), found.limit) {
         (Some((_, actions)), _) => {
-            Answer::Violated(confirm(subject, options.model, &subject.tell(options.model, actions))?)
+            confirm(subject, options.model, &subject.tell(options.model, actions), limits)?
         }
         (None, Some(limit)) => Answer::Unknown(limit),
         (None, None) => exhausted(&machine, options),

@@ -10,7 +10,7 @@
 //! which no SC run of an extended program shows; this engine says so and does not answer.
 
 use super::{Internal, Options, Subject, confirm};
-use crate::extend::{DelayedPath, Extended, Form, extend, project};
+use crate::extend::{DelayedPath, Extended, Form, Refused, extend, project};
 use crate::model::interval::{Interval, range};
 use crate::model::{Atom, EdgeId, Instr, Origin, Program, Thread, ThreadId};
 use crate::reach::seen::MAX_WORDS;
@@ -102,6 +102,9 @@ pub fn extended(
 
 /// Can this engine answer for the goal?
 pub fn sees_all(program: &Program, goal: &Goal) -> bool {
+    if !program.has_locks() {
+        return true;
+    }
     let held: Vec<Vec<bool>> = program.threads().iter().map(Thread::inside_blocks).collect();
     goal.clauses.iter().all(|c| !may_hold_in_block(program, c, &held))
 }
@@ -206,19 +209,24 @@ impl<'a> Lazy<'a> {
     fn reach(&mut self, round: &mut Round) -> Result<Option<Answer>, Internal> {
         let start = Instant::now();
         let first = self.delays == 0;
-        let (found, words) = self.search(first, round);
+        let searched = self.search(first, round);
         round.time = start.elapsed();
+        let (found, words) = match searched {
+            Ok(found) => found,
+            Err(limit) => return Ok(Some(Answer::Unknown(limit))),
+        };
         Ok(match (found.goals.first(), found.limit) {
-            (Some((_, actions)), _) if first => Some(Answer::Violated(confirm(
-                self.subject,
-                Model::Sc,
-                &self.subject.tell(Model::Sc, actions),
-            )?)),
+            (Some((_, actions)), _) if first => {
+                let actions = self.subject.tell(Model::Sc, actions);
+                Some(confirm(self.subject, Model::Sc, &actions, self.limits)?)
+            }
             (Some((_, actions)), _) => {
                 let actions = self.subject.drain(project(&self.current.program, actions));
-                let mut trace = confirm(self.subject, Model::Tso, &actions)?;
-                trace.safe_under_sc = true;
-                Some(Answer::Violated(trace))
+                let mut answer = confirm(self.subject, Model::Tso, &actions, self.limits)?;
+                if let Answer::Violated(trace) = &mut answer {
+                    trace.safe_under_sc = true;
+                }
+                Some(answer)
             }
             (None, Some(limit)) => Some(Answer::Unknown(limit)),
             (None, None) if words > MAX_WORDS => Some(Answer::Unknown(Limit::StateSize(words))),
@@ -228,10 +236,10 @@ impl<'a> Lazy<'a> {
 
     /// The SC check. Once there are delays, a goal is likely: a brief search for a short run, and then one that
     /// heads for the goal.
-    fn search(&mut self, first: bool, round: &mut Round) -> (Found, usize) {
+    fn search(&mut self, first: bool, round: &mut Round) -> Result<(Found, usize), Limit> {
         let Extended { program, goal } = &self.current;
         let Options { order, workers, reductions, .. } = *self.options;
-        let machine = ProgramMachine::new(program, goal, Memory::Sc, reductions);
+        let machine = ProgramMachine::new(program, goal, Memory::Sc, reductions, self.limits)?;
         let words = machine.words();
         self.stats.interchangeable = machine.interchangeable();
         let full = Search::new(order, workers);
@@ -246,7 +254,7 @@ impl<'a> Lazy<'a> {
             found = explore(&machine.ranking(), self.limits, hunt);
             self.count(&found, words, round);
         }
-        (found, words)
+        Ok((found, words))
     }
 
     fn count(&mut self, found: &Found, words: usize, round: &mut Round) {
@@ -271,9 +279,10 @@ impl<'a> Lazy<'a> {
         self.stats.transitions += reply.stats.transitions;
         let best = reply.suspects.iter().rev().max_by_key(|s| worth(&s.path(program)));
         Ok(match (best, reply.limit) {
-            (Some(suspect), _) => {
-                Ok(Wanted { path: path(&suspect.judged(program)?), attacks: reply.attacks })
-            }
+            (Some(suspect), _) => match suspect.judged(program, self.limits)? {
+                Ok(witness) => Ok(Wanted { path: path(&witness), attacks: reply.attacks }),
+                Err(limit) => Err(Answer::Unknown(limit)),
+            },
             (None, Some(limit)) => Err(Answer::Unknown(limit)),
             (None, None) if !self.known.is_empty() => Err(Answer::Unknown(Limit::Additive)),
             (None, None) => {
@@ -295,8 +304,11 @@ impl<'a> Lazy<'a> {
                 self.known.add(&self.current.program, thread, &path.edges);
             }
             let Extended { program, goal } = &self.current;
-            let grown = extend(program, goal, &path, self.options.form);
-            self.current = grown.map_err(|e| Limit::ProgramSize(e.to_string()))?;
+            let grown = extend(program, goal, &path, self.options.form, self.limits);
+            self.current = grown.map_err(|refused| match refused {
+                Refused::Limit(limit) => limit,
+                other => Limit::ProgramSize(other.to_string()),
+            })?;
             self.delays += 1;
         }
         Ok(())

@@ -21,7 +21,7 @@ use crate::reach::{Goals, Order, Reductions};
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question, Refuted, Reply, Suspect};
 use crate::robust::triangular;
-use crate::sem::replay;
+use crate::sem::replay::{self, Stopped};
 use crate::verdict::{
     Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, Proof, RaceAnswer, RaceFreedom,
     RobustAnswer, Robustness, Stats, Trace, Witness,
@@ -103,22 +103,21 @@ pub fn check(
     limits: &Limits,
 ) -> Result<Outcome, Internal> {
     let start = Instant::now();
-    let subject = Subject::of_goal(program, goal, options);
-    let mut outcome = match options.engine {
-        _ if subject.refuted => refuted(options),
-        Engine::Lazy => lazy::check(&subject, options, limits)?,
-        Engine::Explicit => explicit::check(&subject, options, limits, None)?,
-        Engine::Auto => auto::check(&subject, options, limits)?,
+    let mut outcome = match (Subject::of_goal(program, goal, options, limits), options.engine) {
+        (Err(limit), _) => unsearched(options, Answer::Unknown(limit)),
+        (Ok(subject), _) if subject.refuted => unsearched(options, Answer::Safe(Proof::Infeasible)),
+        (Ok(subject), Engine::Lazy) => lazy::check(&subject, options, limits)?,
+        (Ok(subject), Engine::Explicit) => explicit::check(&subject, options, limits, None)?,
+        (Ok(subject), Engine::Auto) => auto::check(&subject, options, limits)?,
     };
-    outcome.warnings = vacuity::warnings(program, goal);
+    outcome.warnings = vacuity::warnings(program, goal, limits);
     outcome.stats.time = start.elapsed();
     Ok(outcome)
 }
 
-/// No engine was needed.
-fn refuted(options: &Options) -> Outcome {
+/// No engine was asked.
+fn unsearched(options: &Options, answer: Answer) -> Outcome {
     let stats = Stats { workers: options.workers, ..Stats::default() };
-    let answer = Answer::Safe(Proof::Infeasible);
     Outcome { answer, model: options.model, engine: "static", stats, warnings: vec![] }
 }
 
@@ -130,9 +129,14 @@ pub fn robustness_suffices(program: &Program, goal: &Goal) -> bool {
 
 /// The program without loads and stores of what nobody really reads, as far as the goal is concerned: where the program
 /// that is left is robust, the goal has nothing from TSO. Edges keep their numbers.
-pub fn quiet(program: &Program, goal: &Goal, options: &Options) -> Option<Program> {
+pub fn quiet(
+    program: &Program,
+    goal: &Goal,
+    options: &Options,
+    limits: &Limits,
+) -> Result<Option<Program>, Limit> {
     let everything = Options { pruning: Pruning::Off, ..options.clone() };
-    Subject::of_goal(program, goal, &everything).into_program()
+    Ok(Subject::of_goal(program, goal, &everything, limits)?.into_program())
 }
 
 /// The program with the delays of so many rounds of the lazy engine built in, fewer if there are no more.
@@ -143,8 +147,10 @@ pub fn extended(
     limits: &Limits,
     rounds: u64,
 ) -> Result<Result<Program, Limit>, Internal> {
-    let subject = Subject::of(program, goal, options.pruning);
-    lazy::extended(&subject, options, limits, rounds)
+    match Subject::of(program, goal, options.pruning, limits) {
+        Ok(subject) => lazy::extended(&subject, options, limits, rounds),
+        Err(limit) => Ok(Err(limit)),
+    }
 }
 
 /// Witnesses of different attacks, as far as they are found before so many states are stored after the first. None, and
@@ -187,14 +193,33 @@ fn ask_oracle(
     limits: &Limits,
 ) -> Result<(Vec<Witness>, Reply), Internal> {
     let goal = Goal::default();
-    let subject = Subject::of(program, &goal, options.pruning);
-    let reply = oracle::ask(subject.program(), &options.question(goals), limits);
-    let told = |suspect: &Suspect| -> Result<Witness, Internal> {
-        let witness = suspect.judged(subject.program())?;
-        Ok(Witness { events: subject.tell_run(Model::Tso, &witness.events)?, ..witness })
+    let subject = match Subject::of(program, &goal, options.pruning, limits) {
+        Ok(subject) => subject,
+        Err(limit) => return Ok((vec![], Reply::unasked(options.workers, limit))),
     };
-    let witnesses = reply.suspects.iter().map(told).collect::<Result<_, _>>()?;
+    let mut reply = oracle::ask(subject.program(), &options.question(goals), limits);
+    let mut witnesses = Vec::new();
+    for suspect in std::mem::take(&mut reply.suspects) {
+        match witness(&subject, &suspect, limits)? {
+            Ok(witness) => witnesses.push(witness),
+            Err(limit) => reply.limit = Some(limit),
+        }
+    }
     Ok((witnesses, reply))
+}
+
+/// A suspect, judged and told of the user's program.
+fn witness(
+    subject: &Subject,
+    suspect: &Suspect,
+    limits: &Limits,
+) -> Result<Result<Witness, Limit>, Internal> {
+    let witness = match suspect.judged(subject.program(), limits)? {
+        Ok(witness) => witness,
+        Err(limit) => return Ok(Err(limit)),
+    };
+    let events = subject.tell_run(Model::Tso, &witness.events, limits)?;
+    Ok(events.map(|events| Witness { events, ..witness }))
 }
 
 /// Is the program free of triangular races? If so it is robust; if not it may be robust all the same.
@@ -216,8 +241,13 @@ pub fn triangular(program: &Program, options: &Options, limits: &Limits) -> Resu
 /// Which final states are there, as far as these registers and cells are concerned?
 pub fn outcomes(program: &Program, observed: &[Atom], options: &Options, limits: &Limits) -> Outcomes {
     let goal = Goal::default();
-    let subject = Subject::of(program, &goal, options.pruning);
-    outcomes::find(subject.program(), observed, options, limits)
+    match Subject::of(program, &goal, options.pruning, limits) {
+        Ok(subject) => outcomes::find(subject.program(), observed, options, limits),
+        Err(limit) => {
+            let stats = Stats { workers: options.workers, ..Stats::default() };
+            Outcomes::unsearched(options.model, limit, stats)
+        }
+    }
 }
 
 impl Options {
@@ -245,18 +275,45 @@ impl From<triangular::Refuted> for Internal {
     }
 }
 
-/// Walks an engine's decisions, told of the user's program, on the plain machines, and makes the trace that the user sees.
-fn confirm(subject: &Subject, model: Model, actions: &[Action]) -> Result<Trace, Internal> {
-    let (program, goal) = (subject.user, subject.asked);
-    let bug = |what: &str| Internal(format!("the trace of a violation {what}"));
-    let perform = |model, actions: &[Action]| {
-        let done = replay::perform(program, model, goal, actions.iter().copied());
-        done.map_err(|mismatch| bug(&format!("does not replay: {mismatch}")))
-    };
-    let actions = tidy::tidy(program, goal, model, actions.to_vec());
+/// Walks an engine's decisions, told of the user's program, on the plain machines, and makes the trace that the user sees;
+/// or says which limit was reached before that was done.
+fn confirm(subject: &Subject, model: Model, actions: &[Action], limits: &Limits) -> Result<Answer, Internal> {
+    match confirmed(subject.user, subject.asked, model, actions, limits) {
+        Ok(trace) => Ok(Answer::Violated(trace)),
+        Err(Doubt::Limit(limit)) => Ok(Answer::Unknown(limit)),
+        Err(Doubt::Bug(what)) => Err(Internal(format!("the trace of a violation {what}"))),
+    }
+}
+
+/// Why a run does not count.
+enum Doubt {
+    Bug(String),
+    Limit(Limit),
+}
+
+impl From<Stopped> for Doubt {
+    fn from(stopped: Stopped) -> Doubt {
+        match stopped {
+            Stopped::Mismatch(mismatch) => Doubt::Bug(format!("does not replay: {mismatch}")),
+            Stopped::Limit(limit) => Doubt::Limit(limit),
+        }
+    }
+}
+
+fn confirmed(
+    program: &Program,
+    goal: &Goal,
+    model: Model,
+    actions: &[Action],
+    limits: &Limits,
+) -> Result<Trace, Doubt> {
+    let bug = |what: &str| Doubt::Bug(what.to_string());
+    let perform =
+        |model, actions: &[Action]| replay::perform(program, model, goal, actions.iter().copied(), limits);
+    let actions = tidy::tidy(program, goal, model, actions.to_vec(), limits);
     let (events, against) = perform(model, &actions)?;
     let against = against.ok_or_else(|| bug("does not reach the goal"))?;
-    replay::replay(program, model, &events).map_err(|m| bug(&format!("does not replay twice: {m}")))?;
+    replay::replay(program, model, &events, limits)?;
     if model == Model::Sc {
         let (_, under_tso) = perform(Model::Tso, &replay::as_tso(&events))?;
         under_tso.ok_or_else(|| bug("does not reach the goal under TSO"))?;

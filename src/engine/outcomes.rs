@@ -28,7 +28,13 @@ pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Li
         // And so does what else is in the buffers, observed or not.
         reductions = Reductions { por: false, mute: false, ..reductions };
     }
-    let machine = ProgramMachine::new(program, &looking_at(observed), memory, reductions);
+    let machine = match ProgramMachine::new(program, &looking_at(observed), memory, reductions, limits) {
+        Ok(machine) => machine,
+        Err(limit) => {
+            let stats = Stats { workers: options.workers, time: start.elapsed(), ..Stats::default() };
+            return Outcomes::unsearched(options.model, limit, stats);
+        }
+    };
     let columns = observed.len();
     let gatherer = Gatherer { machine, columns, found: Mutex::default(), wrong: AtomicBool::new(false) };
     let explored = explore(&gatherer, limits, Search::new(options.order, options.workers));
@@ -128,7 +134,7 @@ impl Machine for Gatherer {
         Look::Rank(0)
     }
 
-    fn trace(&self, line: &[Vec<u64>]) -> Vec<Action> {
-        self.machine.trace(line)
+    fn trace(&self, line: &[Vec<u64>], limits: &Limits) -> Result<Vec<Action>, Limit> {
+        self.machine.trace(line, limits)
     }
 }

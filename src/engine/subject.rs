@@ -17,11 +17,12 @@
 use super::{Internal, Options, Pruning, internal};
 use crate::model::interval::{Interval, Intervals, range};
 use crate::model::mute::Mute;
-use crate::model::{Atom, Edge, EdgeId, Instr, Origin, Program, ThreadId};
+use crate::model::{Atom, Edge, EdgeId, Instr, Origin, Program, Reg, ThreadId};
 use crate::reach::mute;
-use crate::sem::replay::follow;
-use crate::verdict::{Act, Action, Clause, Event, Goal, Model, When};
-use std::collections::VecDeque;
+use crate::sem::replay::{Stopped, follow};
+use crate::verdict::{Act, Action, Clause, Event, Goal, Limit, Limits, Model, When};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 
 /// A program and a goal as engines get them.
 pub struct Subject<'a> {
@@ -40,35 +41,49 @@ pub struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// With all that any thread touches.
-    pub fn of(user: &'a Program, asked: &'a Goal, pruning: Pruning) -> Subject<'a> {
+    pub fn of(
+        user: &'a Program,
+        asked: &'a Goal,
+        pruning: Pruning,
+        limits: &Limits,
+    ) -> Result<Subject<'a>, Limit> {
         let everything =
             Subject { user, asked, goal: asked.clone(), trimmed: None, refuted: false, mute: None };
         match pruning {
-            Pruning::On => everything.pruned(&Intervals::of(user)),
-            Pruning::Off => everything,
+            Pruning::On => everything.pruned(&Intervals::of(user, limits)?, limits),
+            Pruning::Off => Ok(everything),
         }
     }
 
     /// Only as far as the goal is concerned.
-    pub fn of_goal(user: &'a Program, asked: &'a Goal, options: &Options) -> Subject<'a> {
-        let intervals = Intervals::of(user);
-        let mute = options.buffer.is_none().then(|| mute(user, asked, &intervals, options.reductions));
+    pub fn of_goal(
+        user: &'a Program,
+        asked: &'a Goal,
+        options: &Options,
+        limits: &Limits,
+    ) -> Result<Subject<'a>, Limit> {
+        let intervals = Intervals::of(user, limits)?;
+        let mute = match options.buffer {
+            None => Some(mute(user, asked, &intervals, options.reductions, limits)?),
+            Some(_) => None,
+        };
         let mute = mute.filter(|mute| !mute.is_nothing());
         let trimmed = mute.as_ref().map(|mute| without_mute(user, mute));
         let subject = Subject { user, asked, goal: asked.clone(), trimmed, refuted: false, mute };
         match options.pruning {
-            Pruning::On => subject.pruned(&intervals),
-            Pruning::Off => subject,
+            Pruning::On => subject.pruned(&intervals, limits),
+            Pruning::Off => Ok(subject),
         }
     }
 
     /// Without what the values of the user's program do not let happen.
-    fn pruned(self, intervals: &Intervals) -> Subject<'a> {
-        let mut goal = self.goal;
-        goal.clauses.retain(|c| may_hold(self.user, intervals, c));
+    fn pruned(self, intervals: &Intervals, limits: &Limits) -> Result<Subject<'a>, Limit> {
+        let edges = self.user.threads().iter().map(|t| t.graph().edge_count());
+        limits.spend(4 * edges.sum::<usize>())?;
+        let goal = Goal { clauses: possible(self.user, intervals, &self.goal, limits)? };
         let refuted = goal.clauses.is_empty() && !may_trap(self.user, intervals);
         let trimmed = without_infeasible(self.trimmed.as_ref().unwrap_or(self.user), intervals);
-        Subject { goal, refuted, trimmed: trimmed.or(self.trimmed), ..self }
+        Ok(Subject { goal, refuted, trimmed: trimmed.or(self.trimmed), ..self })
     }
 
     /// Was anything left out that threads touch and nobody really reads?
@@ -119,10 +134,20 @@ impl<'a> Subject<'a> {
     }
 
     /// A run of the program as one of the user's, event by event.
-    pub fn tell_run(&self, model: Model, events: &[Event]) -> Result<Vec<Event>, Internal> {
+    pub fn tell_run(
+        &self,
+        model: Model,
+        events: &[Event],
+        limits: &Limits,
+    ) -> Result<Result<Vec<Event>, Limit>, Internal> {
         let actions = events.iter().map(|e| self.tell_one(e.action));
-        follow(self.user, model, actions)
-            .map_err(|m| internal(&format!("a run of the trimmed program does not replay: {m}")))
+        match follow(self.user, model, actions, limits) {
+            Ok(events) => Ok(Ok(events)),
+            Err(Stopped::Limit(limit)) => Ok(Err(limit)),
+            Err(Stopped::Mismatch(m)) => {
+                Err(internal(&format!("a run of the trimmed program does not replay: {m}")))
+            }
+        }
     }
 
     fn tell_one(&self, action: Action) -> Action {
@@ -167,8 +192,44 @@ fn without_infeasible(program: &Program, intervals: &Intervals) -> Option<Progra
     Some(Program::new(parts).expect("a valid program is valid with fewer edges"))
 }
 
+/// The clauses that a state may satisfy.
+fn possible(
+    program: &Program,
+    intervals: &Intervals,
+    goal: &Goal,
+    limits: &Limits,
+) -> Result<Vec<Clause>, Limit> {
+    // Many clauses look at the same registers.
+    let mut anywhere: HashMap<(ThreadId, Reg), Interval> = HashMap::new();
+    let mut clauses = Vec::new();
+    for clause in &goal.clauses {
+        limits.spend(1 + program.threads().len())?;
+        let mut registers = Vec::new();
+        clause.pred.for_each_atom(&mut |atom| {
+            if let Atom::Reg(t, r) = atom {
+                registers.push((*t, *r));
+            }
+        });
+        for (t, r) in registers {
+            if let Entry::Vacant(unknown) = anywhere.entry((t, r)) {
+                limits.spend(program.thread(t).graph().node_count())?;
+                unknown.insert(intervals.register_anywhere(t, r));
+            }
+        }
+        if may_hold(program, intervals, clause, &anywhere) {
+            clauses.push(clause.clone());
+        }
+    }
+    Ok(clauses)
+}
+
 /// Can a state satisfy the clause, by where threads can stand and the values that they and memory can have?
-fn may_hold(program: &Program, intervals: &Intervals, clause: &Clause) -> bool {
+fn may_hold(
+    program: &Program,
+    intervals: &Intervals,
+    clause: &Clause,
+    anywhere: &HashMap<(ThreadId, Reg), Interval>,
+) -> bool {
     let end = |t: ThreadId| program.thread(t).end();
     let is_final = clause.when == When::Final;
     if is_final && !program.thread_ids().all(|t| intervals.is_reachable(t, end(t))) {
@@ -178,7 +239,7 @@ fn may_hold(program: &Program, intervals: &Intervals, clause: &Clause) -> bool {
         Atom::At(t, locs) if !locs.iter().any(|&l| intervals.is_reachable(*t, l)) => Interval::constant(0),
         Atom::At(..) => Interval::BOOL,
         Atom::Reg(t, r) if is_final => intervals.register(*t, end(*t), *r).unwrap_or(Interval::FULL),
-        Atom::Reg(t, r) => intervals.register_anywhere(*t, *r),
+        Atom::Reg(t, r) => anywhere[&(*t, *r)],
         Atom::Mem(cell) => intervals.cell(cell.index()),
     };
     range(&clause.pred, &atom) != Interval::constant(0)
@@ -241,7 +302,7 @@ mod tests {
     fn decisions_are_told_of_the_users_program() {
         let source = "shared x; thread p; if r goto dead; store [x], 1; halt; dead: store [x], 2; end; forbid [x] == 1";
         let (user, goal) = (program(source), Goal::default());
-        let subject = Subject::of(&user, &goal, Pruning::On);
+        let subject = Subject::of(&user, &goal, Pruning::On, &Limits::default()).unwrap();
         let thread = ThreadId(0);
         let (before, after) = (user.thread(thread), subject.program().thread(thread));
         assert!(after.graph().edge_count() < before.graph().edge_count());
@@ -265,7 +326,7 @@ mod tests {
         let goal = Goal::of(&program);
         for engine in [Engine::Lazy, Engine::Explicit, Engine::Auto] {
             let options = Options { engine, ..Options::with_workers(1) };
-            assert!(Subject::of_goal(&program, &goal, &options).is_quiet());
+            assert!(Subject::of_goal(&program, &goal, &options, &Limits::default()).unwrap().is_quiet());
             let outcome = check(&program, &goal, &options, &Limits::default()).expect("no internal error");
             let Answer::Violated(trace) = outcome.answer else { panic!("{engine:?}: {:?}", outcome.answer) };
             let of = |kind| trace.events.iter().filter(|e| e.kind == kind).count();
@@ -278,7 +339,10 @@ mod tests {
         for property in ["[z] == 1", "p.s == 3", "q.s == 2"] {
             let program = program(&format!("{QUIET}\nexists p.r == 0 && q.r == 0 && {property}"));
             let (goal, options) = (Goal::of(&program), Options::with_workers(1));
-            assert!(!Subject::of_goal(&program, &goal, &options).is_quiet(), "{property}");
+            assert!(
+                !Subject::of_goal(&program, &goal, &options, &Limits::default()).unwrap().is_quiet(),
+                "{property}"
+            );
         }
     }
 

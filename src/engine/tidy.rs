@@ -6,7 +6,7 @@
 
 use crate::model::Program;
 use crate::sem::replay::perform;
-use crate::verdict::{Act, Action, Goal, Kind, Model};
+use crate::verdict::{Act, Action, Goal, Kind, Limits, Model};
 use std::ops::Range;
 
 /// Runs of more decisions than this are not worth the time.
@@ -14,8 +14,9 @@ const LONG: usize = 400;
 /// Decisions that all attempts together may walk.
 const EFFORT: usize = 60_000;
 
-pub fn tidy(program: &Program, goal: &Goal, model: Model, run: Vec<Action>) -> Vec<Action> {
-    let mut tidier = Tidier { program, goal, model, left: EFFORT };
+/// If a limit is reached on the way, the run stays as plain as it is by then.
+pub fn tidy(program: &Program, goal: &Goal, model: Model, run: Vec<Action>, limits: &Limits) -> Vec<Action> {
+    let mut tidier = Tidier { program, goal, model, left: EFFORT, limits };
     match tidier.ends(&run) {
         Some(run) if run.len() <= LONG => {
             let run = tidier.without_delays(run);
@@ -32,13 +33,15 @@ struct Tidier<'a> {
     model: Model,
     /// Decisions that may still be walked.
     left: usize,
+    limits: &'a Limits,
 }
 
 impl Tidier<'_> {
     /// The run up to the goal; `None` if it does not lead there, or there is no effort left to see.
     fn ends(&mut self, run: &[Action]) -> Option<Vec<Action>> {
         self.left = self.left.checked_sub(run.len())?;
-        let (events, against) = perform(self.program, self.model, self.goal, run.iter().copied()).ok()?;
+        let walked = perform(self.program, self.model, self.goal, run.iter().copied(), self.limits);
+        let (events, against) = walked.ok()?;
         against.map(|_| events.iter().map(|e| e.action).collect())
     }
 
@@ -154,7 +157,7 @@ mod tests {
             |t: u16, e: u32| Action { thread: ThreadId(t), act: Act::Step { edge: EdgeId(e), choice: None } };
         let flush = |t: u16| Action { thread: ThreadId(t), act: Act::Flush };
         let run = vec![step(0, 0), step(1, 0), step(1, 1), step(0, 1), flush(0), flush(1)];
-        let tidied = tidy(&program, &Goal::of(&program), Model::Tso, run);
+        let tidied = tidy(&program, &Goal::of(&program), Model::Tso, run, &Limits::default());
         assert_eq!(tidied, [step(0, 0), step(0, 1), step(1, 0), flush(1), step(1, 1), flush(0)]);
     }
 
@@ -168,7 +171,7 @@ mod tests {
             |t: u16, e: u32| Action { thread: ThreadId(t), act: Act::Step { edge: EdgeId(e), choice: None } };
         let flush = Action { thread: ThreadId(0), act: Act::Flush };
         let run = vec![step(0, 0), step(1, 0), step(0, 1), flush, flush, step(1, 1)];
-        let tidied = tidy(&program, &Goal::of(&program), Model::Tso, run);
+        let tidied = tidy(&program, &Goal::of(&program), Model::Tso, run, &Limits::default());
         assert_eq!(tidied, [step(0, 0), flush, step(0, 1), flush, step(1, 0), step(1, 1)]);
     }
 }

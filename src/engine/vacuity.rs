@@ -6,12 +6,19 @@
 
 use crate::model::interval::{Interval, range};
 use crate::model::{Atom, Loc, Program, Thread};
-use crate::verdict::{Clause, Goal, When};
+use crate::verdict::{Clause, Goal, Limits, When};
 use std::collections::BTreeSet;
 
-pub fn warnings(program: &Program, goal: &Goal) -> Vec<String> {
-    let reachable: Vec<BTreeSet<Loc>> = program.threads().iter().map(Thread::reachable).collect();
-    goal.clauses.iter().filter_map(|c| warning(program, c, &reachable)).collect()
+/// If a limit is reached on the way, there are no more warnings.
+pub fn warnings(program: &Program, goal: &Goal, limits: &Limits) -> Vec<String> {
+    let within = |steps: usize| limits.spend(steps).is_ok();
+    let mut warnings = Vec::new();
+    if within(program.threads().iter().map(|t| t.graph().edge_count()).sum()) {
+        let reachable: Vec<BTreeSet<Loc>> = program.threads().iter().map(Thread::reachable).collect();
+        let clauses = goal.clauses.iter().take_while(|_| within(program.threads().len()));
+        warnings.extend(clauses.filter_map(|c| warning(program, c, &reachable)));
+    }
+    warnings
 }
 
 fn warning(program: &Program, clause: &Clause, reachable: &[BTreeSet<Loc>]) -> Option<String> {

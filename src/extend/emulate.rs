@@ -16,12 +16,12 @@
 //! emulation is as long as the path, and not its square.
 
 use super::goal::{self, Places};
-use super::{DelayedPath, Form, origin};
+use super::{COPY, DelayedPath, Form, origin};
 use crate::model::program::ThreadParts;
 use crate::model::{
     BinOp, Edge, EdgeId, Expr, Instr, Loc, Location, Origin, Program, Reg, RegExpr, Thread, UnOp, Value,
 };
-use crate::verdict::Goal;
+use crate::verdict::{Goal, Limit, Limits};
 use std::collections::HashSet;
 
 /// The extended thread, and what its new locations are to the goal.
@@ -38,7 +38,8 @@ impl Emulation {
         path: &DelayedPath,
         form: Form,
         thread: ThreadParts,
-    ) -> Emulation {
+        limits: &Limits,
+    ) -> Result<Emulation, Limit> {
         let old = program.thread(path.thread);
         let first_fresh = thread.locations.len();
         let variables = program.variables().iter().map(|v| &v.name);
@@ -48,6 +49,7 @@ impl Emulation {
             old,
             path,
             form,
+            limits,
             taken: variables.chain(&thread.registers).cloned().collect(),
             thread,
             issued: vec![],
@@ -55,10 +57,10 @@ impl Emulation {
             exits: vec![],
             returns: vec![],
         };
-        let mut emulation = emulator.run();
+        let mut emulation = emulator.run()?;
         let fresh = first_fresh..emulation.thread.locations.len();
         emulation.places.inside = fresh.map(|l| Loc(l as u32)).collect();
-        emulation
+        Ok(emulation)
     }
 }
 
@@ -69,6 +71,7 @@ struct Emulator<'a> {
     old: &'a Thread,
     path: &'a DelayedPath,
     form: Form,
+    limits: &'a Limits,
     /// Names that registers cannot have.
     taken: HashSet<String>,
     /// The thread as far as it is extended.
@@ -104,7 +107,7 @@ enum Chain {
 }
 
 impl Emulator<'_> {
-    fn run(mut self) -> Emulation {
+    fn run(mut self) -> Result<Emulation, Limit> {
         if self.form == Form::Exact {
             self.fence_first();
         }
@@ -112,6 +115,8 @@ impl Emulator<'_> {
         let issue = self.thread.edges.len();
         let mut at = self.old.edge(self.path.edges[0]).from;
         for (i, &id) in self.path.edges.iter().enumerate() {
+            // A load may have to be compared with every store before it.
+            self.limits.spend(COPY * (1 + self.issued.len()))?;
             if i > 0 && self.form == Form::Exact {
                 self.leave(at, id, issue);
             }
@@ -128,7 +133,7 @@ impl Emulator<'_> {
         let to = self.old.edge(last).to;
         self.exits.push(Exit { from: at, stores: self.issued.len(), to, edge: last });
         self.chains();
-        Emulation { thread: self.thread, places: self.places }
+        Ok(Emulation { thread: self.thread, places: self.places })
     }
 
     /// The first store can no longer be overtaken, except in the emulation.

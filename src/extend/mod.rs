@@ -20,7 +20,7 @@ mod goal;
 mod tests;
 
 use crate::model::{EdgeId, Instr, Invalid, MAX_REGISTERS, Origin, Program, Thread, ThreadId};
-use crate::verdict::{Act, Action, Goal};
+use crate::verdict::{Act, Action, Goal, Limit, Limits};
 use emulate::Emulation;
 use thiserror::Error;
 
@@ -64,11 +64,30 @@ pub enum Refused {
     TooManyRegisters(String),
     #[error("with the delayed path, {0}")]
     Invalid(Invalid),
+    #[error("a limit was reached")]
+    Limit(Limit),
 }
 
+impl From<Limit> for Refused {
+    fn from(limit: Limit) -> Refused {
+        Refused::Limit(limit)
+    }
+}
+
+/// What it costs to copy an edge, in steps.
+const COPY: usize = 16;
+
 /// The program that emulates, under SC, the delay of the path's stores under TSO; and the goal in it.
-pub fn extend(program: &Program, goal: &Goal, path: &DelayedPath, form: Form) -> Result<Extended, Refused> {
+pub fn extend(
+    program: &Program,
+    goal: &Goal,
+    path: &DelayedPath,
+    form: Form,
+    limits: &Limits,
+) -> Result<Extended, Refused> {
     check(program, path)?;
+    let edges = program.threads().iter().map(|t| t.graph().edge_count());
+    limits.spend(COPY * edges.sum::<usize>())?;
     let mut parts = program.to_parts();
     for (t, thread) in program.thread_ids().zip(&mut parts.threads) {
         for (i, edge) in thread.edges.iter_mut().enumerate() {
@@ -76,7 +95,7 @@ pub fn extend(program: &Program, goal: &Goal, path: &DelayedPath, form: Form) ->
         }
     }
     let thread = parts.threads[path.thread.index()].clone();
-    let emulation = Emulation::of(program, goal, path, form, thread);
+    let emulation = Emulation::of(program, goal, path, form, thread, limits)?;
     let goal = goal::translate(goal, path.thread, &emulation.places);
     parts.threads[path.thread.index()] = emulation.thread;
     let first = |mut wrong: Vec<Invalid>| Refused::Invalid(wrong.swap_remove(0));

@@ -16,7 +16,7 @@ fn read(source: &str) -> Extended {
 fn by(old: &Extended, thread: u16, edges: &[u32], form: Form) -> Extended {
     let edges = edges.iter().map(|e| EdgeId(*e)).collect();
     let path = DelayedPath { thread: ThreadId(thread), edges };
-    extend(&old.program, &old.goal, &path, form).expect("it is a path")
+    extend(&old.program, &old.goal, &path, form, &Limits::default()).expect("it is a path")
 }
 
 /// Is the goal reached under SC? If so, it is under TSO in the user's program, by the projected run.
@@ -27,7 +27,7 @@ fn reached(user: &Extended, new: &Extended) -> bool {
         Answer::Violated(trace) => {
             let actions: Vec<Action> = trace.events.iter().map(|e| e.action).collect();
             let run = project(&new.program, &actions);
-            let done = replay::perform(&user.program, Model::Tso, &user.goal, run);
+            let done = replay::perform(&user.program, Model::Tso, &user.goal, run, &Limits::default());
             let (_, against) = done.expect("the projected run is a run");
             assert!(against.is_some(), "the projected run does not reach the goal");
             true
@@ -377,7 +377,7 @@ fn a_path_too_long_for_the_registers_is_refused() {
     }
     edges.extend([3, 4].map(EdgeId));
     let path = DelayedPath { thread: ThreadId(0), edges };
-    let refused = extend(&user.program, &user.goal, &path, Form::Exact).err();
+    let refused = extend(&user.program, &user.goal, &path, Form::Exact, &Limits::default()).err();
     assert_eq!(refused, Some(Refused::TooManyRegisters("p".to_string())));
 }
 

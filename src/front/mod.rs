@@ -1,6 +1,6 @@
 //! From bytes to a [`Program`], and back: one file or folder per format.
 //!
-//! A front end sees the model and nothing else. Bad input is a list of [`Diagnostic`]s, each with its place
+//! A front end sees the model, and the limits of what it may spend, and nothing else. Bad input is a list of [`Diagnostic`]s, each with its place
 //! in the file; who prints them, and how, is not decided here.
 
 mod flow;
@@ -14,6 +14,7 @@ pub mod ron;
 pub mod trencher;
 pub mod tso;
 
+use crate::limits::Limit;
 use crate::model::Program;
 use std::ops::Range;
 use thiserror::Error;
@@ -43,6 +44,21 @@ pub struct Diagnostic {
 pub enum Severity {
     Error,
     Warning,
+}
+
+/// Why a program was not written.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unwritten {
+    #[error(transparent)]
+    Inexpressible(#[from] Inexpressible),
+    #[error("a limit was reached before the program was written")]
+    Limit(Limit),
+}
+
+impl From<Limit> for Unwritten {
+    fn from(limit: Limit) -> Unwritten {
+        Unwritten::Limit(limit)
+    }
 }
 
 /// Something that a program says and the format it is being written in cannot say.

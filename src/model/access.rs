@@ -6,8 +6,10 @@
 //! block conflicts with all that it would hold up.
 //! Computed addresses get the range that `interval` found.
 
+use super::flow::backward;
 use super::interval::{Interval, Intervals};
 use super::{Edge, EdgeId, Instr, Loc, Program, Thread, ThreadId};
+use crate::limits::{Limit, Limits};
 
 const CLASSES: u32 = 62;
 const LOCK: u64 = 1 << 63;
@@ -116,13 +118,14 @@ impl Futures {
         program: &Program,
         intervals: &Intervals,
         ignored: impl Fn(ThreadId, EdgeId) -> bool,
-    ) -> Futures {
+        limits: &Limits,
+    ) -> Result<Futures, Limit> {
         let access = |t: ThreadId, id: EdgeId, edge: &Edge| match ignored(t, id) {
             true => Access::NONE,
             false => of_instr(program, &edge.instr, || intervals.address(t, edge)),
         };
-        let one = |t: ThreadId| future(program.thread(t), |id, edge| access(t, id, edge));
-        Futures(program.thread_ids().map(one).collect())
+        let one = |t: ThreadId| future(program.thread(t), |id, edge| access(t, id, edge), limits);
+        Ok(Futures(program.thread_ids().map(one).collect::<Result<_, _>>()?))
     }
 
     #[inline]
@@ -131,24 +134,20 @@ impl Futures {
     }
 }
 
-/// Backward data flow to the least fixpoint.
-fn future(thread: &Thread, access: impl Fn(EdgeId, &Edge) -> Access) -> Vec<Access> {
-    let mut into: Vec<Vec<(Loc, Access)>> = vec![Vec::new(); thread.graph().node_count()];
-    for (id, edge) in thread.edges() {
-        into[edge.to.index()].push((edge.from, access(id, edge)));
-    }
-    let mut future = vec![Access::NONE; into.len()];
-    let mut todo: Vec<Loc> = thread.locations().collect();
-    while let Some(loc) = todo.pop() {
-        for &(from, access) in &into[loc.index()] {
-            let more = future[from.index()].union(access).union(future[loc.index()]);
-            if more != future[from.index()] {
-                future[from.index()] = more;
-                todo.push(from);
-            }
-        }
-    }
-    future
+fn future(
+    thread: &Thread,
+    access: impl Fn(EdgeId, &Edge) -> Access,
+    limits: &Limits,
+) -> Result<Vec<Access>, Limit> {
+    let own: Vec<Access> = thread.edges().map(|(id, edge)| access(id, edge)).collect();
+    let mut future = vec![Access::NONE; thread.graph().node_count()];
+    backward(thread, &mut future, limits, |id, edge, future| {
+        let before = future[edge.from.index()];
+        let more = before.union(own[id.index()]).union(future[edge.to.index()]);
+        future[edge.from.index()] = more;
+        Ok(more != before)
+    })?;
+    Ok(future)
 }
 
 #[cfg(test)]

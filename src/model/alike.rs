@@ -5,20 +5,22 @@
 
 use super::live::{Live, Watched};
 use super::{Atom, Edge, Expr, Instr, Loc, Program, Reg, RmwOp, Thread, ThreadId};
+use crate::limits::{Limit, Limits};
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 
 /// Do the programs have the same memory, steps and properties?
-pub fn alike(a: &Program, b: &Program) -> bool {
+pub fn alike(a: &Program, b: &Program, limits: &Limits) -> Result<bool, Limit> {
     let same_size = a.threads().len() == b.threads().len() && a.properties().len() == b.properties().len();
     if !same_size || a.variables() != b.variables() {
-        return false;
+        return Ok(false);
     }
-    let walk = |t: ThreadId| Walk::of(&Steps::of(a, t), &Steps::of(b, t));
+    let (of_a, of_b) = (live(a, limits)?, live(b, limits)?);
+    let walk = |t: ThreadId| Walk::of(&Steps::of(a, t, &of_a), &Steps::of(b, t, &of_b));
     let walks: Option<Vec<Walk>> = a.thread_ids().map(walk).collect();
-    let Some(walks) = walks else { return false };
-    let properties = a.properties().iter().zip(b.properties());
-    properties.into_iter().all(|(p, q)| p.kind == q.kind && walks_agree(a, b, &walks, &p.pred, &q.pred))
+    let Some(walks) = walks else { return Ok(false) };
+    let mut properties = a.properties().iter().zip(b.properties());
+    Ok(properties.all(|(p, q)| p.kind == q.kind && walks_agree(a, b, &walks, &p.pred, &q.pred)))
 }
 
 /// Which locations of two threads correspond.
@@ -55,20 +57,25 @@ impl Walk {
 struct Steps<'a> {
     thread: &'a Thread,
     t: ThreadId,
-    live: Live,
+    live: &'a Live,
+}
+
+/// Where a register may still be looked at, by the properties too.
+fn live(program: &Program, limits: &Limits) -> Result<Live, Limit> {
+    let mut watched = Watched::nothing(program);
+    for property in program.properties() {
+        property.pred.for_each_atom(&mut |atom| {
+            if let Atom::Reg(u, r) = atom {
+                watched.always[u.index()].push(*r);
+            }
+        });
+    }
+    Live::of(program, &watched, |_, _| false, limits)
 }
 
 impl<'a> Steps<'a> {
-    fn of(program: &'a Program, t: ThreadId) -> Self {
-        let mut watched = Watched::nothing(program);
-        for property in program.properties() {
-            property.pred.for_each_atom(&mut |atom| {
-                if let Atom::Reg(u, r) = atom {
-                    watched.always[u.index()].push(*r);
-                }
-            });
-        }
-        Steps { thread: program.thread(t), t, live: Live::of(program, &watched, |_, _| false) }
+    fn of(program: &'a Program, t: ThreadId, live: &'a Live) -> Self {
+        Steps { thread: program.thread(t), t, live }
     }
 
     /// The instruction with its registers by name. Where a value goes that nobody looks at does not count.
@@ -118,6 +125,10 @@ fn spelled(program: &Program, atom: &Atom, place: impl Fn(ThreadId, Loc) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn alike(a: &Program, b: &Program) -> bool {
+        super::alike(a, b, &Limits::default()).unwrap()
+    }
     use crate::front::tso;
 
     fn read(source: &str) -> Program {

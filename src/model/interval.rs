@@ -7,7 +7,9 @@
 //! that computed addresses may touch; a wider answer costs memory, never correctness.
 
 use super::{BinOp, Edge, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp, Value};
-use std::collections::BTreeSet;
+use crate::limits::{Limit, Limits};
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// All values from `lo` to `hi`, both included; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,21 +80,22 @@ pub struct Intervals {
     /// Values stored to addresses of a wide range: they may be in any cell.
     anywhere: Option<Interval>,
     /// Per thread and location the registers; `None` where no path leads.
-    registers: Vec<Vec<Option<Vec<Interval>>>>,
+    registers: Vec<Vec<Option<Registers>>>,
     /// The analysis was skipped: everything may be anything.
     skipped: bool,
 }
 
 impl Intervals {
-    pub fn of(program: &Program) -> Intervals {
+    pub fn of(program: &Program, limits: &Limits) -> Result<Intervals, Limit> {
         let work: usize = program.threads().iter().map(size).sum();
         if work > MAX_WORK {
-            return Intervals::skipped(program);
+            return Ok(Intervals::skipped(program));
         }
-        let thresholds = thresholds(program);
-        let mut analysis = Analysis { program, thresholds, result: Intervals::bottom(program) };
-        analysis.run();
-        analysis.result
+        let (thresholds, result) = (thresholds(program), Intervals::bottom(program));
+        let mut analysis =
+            Analysis { program, thresholds, result, limits, growth: 0, ranges: HashMap::new() };
+        analysis.run()?;
+        Ok(analysis.result)
     }
 
     fn bottom(program: &Program) -> Intervals {
@@ -123,7 +126,33 @@ impl Intervals {
         if self.skipped {
             return Some(Interval::FULL);
         }
-        self.registers[t.index()][loc.index()].as_ref().map(|regs| regs[r.index()])
+        self.registers[t.index()][loc.index()].as_ref().map(|regs| regs.get(r))
+    }
+
+    /// May a register, somewhere, hold such values?
+    pub fn any_register(
+        &self,
+        program: &Program,
+        such: impl Fn(Interval) -> bool,
+        limits: &Limits,
+    ) -> Result<bool, Limit> {
+        if self.skipped {
+            return Ok(program.threads().iter().any(|t| !t.registers().is_empty()) && such(Interval::FULL));
+        }
+        for thread in &self.registers {
+            let mut last: &[Rc<[Interval]>] = &[];
+            for here in thread.iter().flatten().map(|regs| &*regs.0) {
+                limits.spend(1 + here.len())?;
+                let known =
+                    |k: usize, piece: &Rc<[Interval]>| last.get(k).is_some_and(|l| Rc::ptr_eq(l, piece));
+                let mut new = here.iter().enumerate().filter(|(k, piece)| !known(*k, piece));
+                if new.any(|(_, piece)| piece.iter().any(|&i| such(i))) {
+                    return Ok(true);
+                }
+                last = here;
+            }
+        }
+        Ok(false)
     }
 
     pub fn is_reachable(&self, t: ThreadId, loc: Loc) -> bool {
@@ -168,7 +197,7 @@ impl Intervals {
             return Interval::FULL;
         }
         let known = self.registers[t.index()].iter().flatten();
-        known.map(|regs| regs[r.index()]).fold(start, Interval::join)
+        known.map(|regs| regs.get(r)).fold(start, Interval::join)
     }
 
     /// The addresses an edge may access.
@@ -185,13 +214,48 @@ impl Intervals {
             None => Interval::FULL,
         }
     }
+}
 
-    fn read(&self, address: Interval) -> Option<Interval> {
-        let last = self.cells.len() as i64 - 1;
-        let range = Interval::new(address.lo.max(0), address.hi.min(last))?;
-        let cells = &self.cells[range.lo as usize..=range.hi as usize];
-        let known = cells.iter().copied().reduce(Interval::join)?;
-        Some(self.anywhere.map_or(known, |i| known.join(i)))
+/// What the registers of a thread hold at a location, in pieces of which neighbouring locations share most.
+#[derive(Clone, Debug)]
+struct Registers(Rc<[Rc<[Interval]>]>);
+
+/// Registers of one piece.
+const PIECE: usize = 16;
+
+impl Registers {
+    fn new(count: usize) -> Registers {
+        let zero = [Interval::constant(0); PIECE];
+        let starts = (0..count).step_by(PIECE);
+        Registers(starts.map(|start| Rc::from(&zero[..PIECE.min(count - start)])).collect())
+    }
+
+    fn get(&self, r: Reg) -> Interval {
+        self.0[r.index() / PIECE][r.index() % PIECE]
+    }
+
+    fn set(&mut self, r: Reg, to: Interval) {
+        if self.get(r) != to {
+            Rc::make_mut(&mut Rc::make_mut(&mut self.0)[r.index() / PIECE])[r.index() % PIECE] = to;
+        }
+    }
+
+    /// Joins others into these; whether they grew by that.
+    fn grow(&mut self, others: &Registers, widen: bool, thresholds: &[Value]) -> bool {
+        let mut grown = false;
+        for (k, (own, other)) in self.0.clone().iter().zip(&*others.0).enumerate() {
+            if Rc::ptr_eq(own, other) {
+                continue;
+            }
+            for (r, (o, n)) in own.iter().zip(&**other).enumerate() {
+                let joined = grow(*o, *n, widen, thresholds);
+                if joined != *o {
+                    self.set(Reg((k * PIECE + r) as u16), joined);
+                    grown = true;
+                }
+            }
+        }
+        grown
     }
 }
 
@@ -227,28 +291,48 @@ struct Analysis<'a> {
     program: &'a Program,
     thresholds: Vec<Value>,
     result: Intervals,
+    limits: &'a Limits,
+    /// How often a cell has grown.
+    growth: u64,
+    /// What wide ranges of cells held, and when: many loads and stores with a computed address have the same.
+    ranges: HashMap<(Value, Value), Range>,
 }
+
+/// What is known of a range of cells.
+#[derive(Clone, Copy, Default)]
+struct Range {
+    /// All that they held when so much had grown.
+    held: Option<(u64, Interval)>,
+    /// The value that was stored last, which is in them all, as of so much growth.
+    stored: Option<(u64, Interval)>,
+}
+
+/// Ranges of fewer cells are as soon looked at.
+const WIDE: Value = 16;
 
 impl Analysis<'_> {
     /// Rounds over all threads until memory no longer grows.
-    fn run(&mut self) {
+    fn run(&mut self) -> Result<(), Limit> {
         for round in 0.. {
+            self.limits.spend(self.program.cells())?;
             if round == MAX_ROUNDS {
                 self.result.anywhere = Some(Interval::FULL);
             }
-            let before = (self.result.cells.clone(), self.result.anywhere);
+            let before = (self.growth, self.result.anywhere);
             for t in self.program.thread_ids() {
-                self.thread(t, round);
+                self.thread(t, round)?;
             }
-            if before == (self.result.cells.clone(), self.result.anywhere) {
-                return;
+            if before == (self.growth, self.result.anywhere) {
+                break;
             }
         }
+        Ok(())
     }
 
-    fn thread(&mut self, t: ThreadId, round: u32) {
+    fn thread(&mut self, t: ThreadId, round: u32) -> Result<(), Limit> {
         let thread = self.program.thread(t);
-        let start = vec![Interval::constant(0); thread.registers().len()];
+        let start = Registers::new(thread.registers().len());
+        let effort = 1 + thread.registers().len() / PIECE;
         let mut visits = vec![0u32; thread.graph().node_count()];
         let mut todo = Vec::new();
         self.flow(t, thread.initial(), start, &mut visits, &mut todo);
@@ -260,16 +344,18 @@ impl Analysis<'_> {
         while let Some(loc) = todo.pop() {
             let Some(regs) = self.result.registers[t.index()][loc.index()].clone() else { continue };
             for (_, edge) in thread.edges_from(loc) {
-                self.store(&edge.instr, &regs, round);
-                if let Some(after) = self.after(&edge.instr, &regs) {
+                self.limits.spend(effort)?;
+                self.store(&edge.instr, &regs, round)?;
+                if let Some(after) = self.after(&edge.instr, &regs)? {
                     self.flow(t, edge.to, after, &mut visits, &mut todo);
                 }
             }
         }
+        Ok(())
     }
 
     /// Joins `regs` into what is known at `loc`.
-    fn flow(&mut self, t: ThreadId, loc: Loc, regs: Vec<Interval>, visits: &mut [u32], todo: &mut Vec<Loc>) {
+    fn flow(&mut self, t: ThreadId, loc: Loc, regs: Registers, visits: &mut [u32], todo: &mut Vec<Loc>) {
         let thresholds = &self.thresholds;
         let known = &mut self.result.registers[t.index()][loc.index()];
         match known {
@@ -277,13 +363,7 @@ impl Analysis<'_> {
             Some(old) => {
                 visits[loc.index()] += 1;
                 let widen = visits[loc.index()] > PATIENCE;
-                let mut grown = false;
-                for (o, n) in old.iter_mut().zip(regs) {
-                    let joined = grow(*o, n, widen, thresholds);
-                    grown |= joined != *o;
-                    *o = joined;
-                }
-                if !grown {
+                if !old.grow(&regs, widen, thresholds) {
                     return;
                 }
             }
@@ -291,12 +371,12 @@ impl Analysis<'_> {
         todo.push(loc);
     }
 
-    fn store(&mut self, instr: &Instr, regs: &[Interval], round: u32) {
+    fn store(&mut self, instr: &Instr, regs: &Registers, round: u32) -> Result<(), Limit> {
         let (address, value) = match instr {
             Instr::Store { addr, value } => (eval(addr, regs), eval(value, regs)),
             Instr::Rmw { addr, op, .. } => {
                 let address = eval(addr, regs);
-                let Some(old) = self.result.read(address) else { return };
+                let Some(old) = self.read(address)? else { return Ok(()) };
                 let new = match op {
                     RmwOp::Swap(v) => eval(v, regs),
                     RmwOp::Add(v) => binary(BinOp::Add, old, eval(v, regs)),
@@ -304,34 +384,74 @@ impl Analysis<'_> {
                 };
                 (address, new)
             }
-            _ => return,
+            _ => return Ok(()),
         };
-        let last = self.program.cells() as i64 - 1;
-        let Some(range) = Interval::new(address.lo.max(0), address.hi.min(last)) else { return };
+        let Some(range) = self.cells_in(address) else { return Ok(()) };
         let widen = round > PATIENCE;
         if range.hi - range.lo > MAX_RANGE {
             let old = self.result.anywhere.unwrap_or(value);
             self.result.anywhere = Some(grow(old, value, widen, &self.thresholds));
-            return;
+            return Ok(());
         }
+        let known = self.ranges.get(&(range.lo, range.hi)).copied().unwrap_or_default();
+        if known.stored == Some((self.growth, value)) {
+            return Ok(());
+        }
+        self.limits.spend(range.more() as usize)?;
         for cell in &mut self.result.cells[range.lo as usize..=range.hi as usize] {
-            *cell = grow(*cell, value, widen, &self.thresholds);
+            let grown = grow(*cell, value, widen, &self.thresholds);
+            self.growth += (grown != *cell) as u64;
+            *cell = grown;
         }
+        if range.hi - range.lo >= WIDE {
+            let stored = Some((self.growth, value));
+            self.ranges.insert((range.lo, range.hi), Range { stored, ..known });
+        }
+        Ok(())
+    }
+
+    /// The part of a range of addresses that is memory.
+    fn cells_in(&self, address: Interval) -> Option<Interval> {
+        Interval::new(address.lo.max(0), address.hi.min(self.program.cells() as Value - 1))
+    }
+
+    /// All that cells in a range of addresses may hold.
+    fn read(&mut self, address: Interval) -> Result<Option<Interval>, Limit> {
+        let Some(range) = self.cells_in(address) else { return Ok(None) };
+        let known = self.ranges.get(&(range.lo, range.hi)).copied().unwrap_or_default();
+        let held = match known.held {
+            Some((growth, held)) if growth == self.growth => held,
+            _ => {
+                self.limits.spend(range.more() as usize)?;
+                let cells = self.result.cells[range.lo as usize..=range.hi as usize].iter().copied();
+                cells.reduce(Interval::join).expect("a range has cells")
+            }
+        };
+        if range.hi - range.lo >= WIDE {
+            let held = Some((self.growth, held));
+            self.ranges.insert((range.lo, range.hi), Range { held, ..known });
+        }
+        Ok(Some(self.result.anywhere.map_or(held, |i| held.join(i))))
     }
 
     /// The registers after the instruction, or `None` if it cannot be passed.
-    fn after(&self, instr: &Instr, regs: &[Interval]) -> Option<Vec<Interval>> {
-        let mut after = regs.to_vec();
+    fn after(&mut self, instr: &Instr, regs: &Registers) -> Result<Option<Registers>, Limit> {
+        let mut after = regs.clone();
         match instr {
-            Instr::Load { dst, addr } | Instr::Rmw { dst, addr, .. } => {
-                after[dst.index()] = self.result.read(eval(addr, regs))?;
+            Instr::Load { dst, addr } | Instr::Rmw { dst, addr, .. } => match self.read(eval(addr, regs))? {
+                Some(value) => after.set(*dst, value),
+                None => return Ok(None),
+            },
+            Instr::Assign { dst, value } => after.set(*dst, eval(value, regs)),
+            Instr::Any { dst, lo, hi } => after.set(*dst, Interval { lo: *lo, hi: *hi }),
+            Instr::Assume(e) | Instr::Assert(e) => {
+                if refine(e, true, &mut after).is_none() {
+                    return Ok(None);
+                }
             }
-            Instr::Assign { dst, value } => after[dst.index()] = eval(value, regs),
-            Instr::Any { dst, lo, hi } => after[dst.index()] = Interval { lo: *lo, hi: *hi },
-            Instr::Assume(e) | Instr::Assert(e) => refine(e, true, &mut after)?,
             Instr::Store { .. } | Instr::Fence | Instr::Lock | Instr::Unlock | Instr::Nop => {}
         }
-        Some(after)
+        Ok(Some(after))
     }
 }
 
@@ -349,8 +469,8 @@ fn grow(old: Interval, new: Interval, widen: bool, thresholds: &[Value]) -> Inte
     joined
 }
 
-fn eval(e: &RegExpr, regs: &[Interval]) -> Interval {
-    range(e, &|r| regs[r.index()])
+fn eval(e: &RegExpr, regs: &Registers) -> Interval {
+    range(e, &|r| regs.get(*r))
 }
 
 /// The values that an expression can have if each atom has those of its interval.
@@ -453,7 +573,7 @@ fn less(a: Interval, b: Interval) -> Option<bool> {
 }
 
 /// Narrows the registers by the fact that `e` is true (or false); `None` if it cannot be.
-fn refine(e: &RegExpr, wanted: bool, regs: &mut [Interval]) -> Option<()> {
+fn refine(e: &RegExpr, wanted: bool, regs: &mut Registers) -> Option<()> {
     match e {
         Expr::Unary(UnOp::Not, a) => return refine(a, !wanted, regs),
         Expr::Binary(BinOp::And, a, b) if wanted => {
@@ -466,17 +586,17 @@ fn refine(e: &RegExpr, wanted: bool, regs: &mut [Interval]) -> Option<()> {
         }
         Expr::Atom(r) => {
             let zero = Interval::constant(0);
-            let i = &mut regs[r.index()];
-            *i = if wanted { without(*i, zero)? } else { i.meet(zero)? };
+            let i = regs.get(*r);
+            regs.set(*r, if wanted { without(i, zero)? } else { i.meet(zero)? });
             return Some(());
         }
         Expr::Binary(op, a, b) => {
             let (ia, ib) = (eval(a, regs), eval(b, regs));
             if let Expr::Atom(r) = &**a {
-                regs[r.index()] = narrowed(*op, wanted, ia, ib)?;
+                regs.set(*r, narrowed(*op, wanted, ia, ib)?);
             }
             if let (Expr::Atom(r), Some(op)) = (&**b, mirrored(*op)) {
-                regs[r.index()] = narrowed(op, wanted, ib, ia)?;
+                regs.set(*r, narrowed(op, wanted, ib, ia)?);
             }
         }
         Expr::Const(_) | Expr::Unary(..) => {}

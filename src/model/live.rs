@@ -8,8 +8,10 @@
 //! or later.
 
 use super::access;
+use super::flow::backward;
 use super::interval::Intervals;
 use super::{Edge, EdgeId, Instr, Loc, Program, Reg, Thread, ThreadId};
+use crate::limits::{Limit, Limits};
 use bit_set::BitSet;
 
 /// Per thread and location: the live registers.
@@ -32,12 +34,17 @@ impl Watched {
 
 impl Live {
     /// Edges that are `ignored` use nothing.
-    pub fn of(program: &Program, watched: &Watched, ignored: impl Fn(ThreadId, EdgeId) -> bool) -> Live {
+    pub fn of(
+        program: &Program,
+        watched: &Watched,
+        ignored: impl Fn(ThreadId, EdgeId) -> bool,
+        limits: &Limits,
+    ) -> Result<Live, Limit> {
         let one = |t: ThreadId| {
             let (always, at_end) = (&watched.always[t.index()], &watched.at_end[t.index()]);
-            live(program.thread(t), always, at_end, |edge| ignored(t, edge))
+            live(program.thread(t), always, at_end, |edge| ignored(t, edge), limits)
         };
-        Live(program.thread_ids().map(one).collect())
+        Ok(Live(program.thread_ids().map(one).collect::<Result<_, _>>()?))
     }
 
     /// As if every register mattered everywhere.
@@ -53,38 +60,49 @@ impl Live {
         &self.0[t.index()][loc.index()]
     }
 
+    /// The set as words of 64 registers, as many as anybody asks for.
+    pub fn words(&self, t: ThreadId, loc: Loc) -> impl Iterator<Item = u64> {
+        let halves = self.at(t, loc).get_ref().storage();
+        let half = |k: usize| halves.get(k).map_or(0, |&half| half as u64);
+        (0..).step_by(2).map(move |k| half(k) | half(k + 1) << 32)
+    }
+
     pub fn is_live(&self, t: ThreadId, loc: Loc, r: Reg) -> bool {
         self.at(t, loc).contains(r.index())
     }
 }
 
-fn live(thread: &Thread, always: &[Reg], at_end: &[Reg], ignored: impl Fn(EdgeId) -> bool) -> Vec<BitSet> {
+fn live(
+    thread: &Thread,
+    always: &[Reg],
+    at_end: &[Reg],
+    ignored: impl Fn(EdgeId) -> bool,
+    limits: &Limits,
+) -> Result<Vec<BitSet>, Limit> {
     let always: BitSet = always.iter().map(|r| r.index()).collect();
+    let width = 1 + thread.registers().len() / 64;
+    limits.reserve(thread.graph().node_count() * width * size_of::<u64>())?;
     let mut live = vec![always.clone(); thread.graph().node_count()];
     live[thread.end().index()].extend(at_end.iter().map(|r| r.index()));
-    let mut into: Vec<Vec<_>> = vec![Vec::new(); live.len()];
-    for (id, edge) in thread.edges() {
-        into[edge.to.index()].push((id, edge));
-    }
-    let mut todo: Vec<Loc> = thread.locations().collect();
-    while let Some(loc) = todo.pop() {
-        for &(id, edge) in &into[loc.index()] {
-            let mut before = live[loc.index()].clone();
-            if let Some(r) = edge.instr.target().filter(|r| !always.contains(r.index())) {
-                before.remove(r.index());
-            }
-            for e in edge.instr.exprs().into_iter().filter(|_| !ignored(id)) {
-                e.for_each_atom(&mut |r| {
-                    before.insert(r.index());
-                });
-            }
-            if !before.is_subset(&live[edge.from.index()]) {
-                live[edge.from.index()].union_with(&before);
-                todo.push(edge.from);
-            }
+    let mut before = BitSet::new();
+    backward(thread, &mut live, limits, |id, edge, live| {
+        limits.spend(width)?;
+        before.clone_from(&live[edge.to.index()]);
+        if let Some(r) = edge.instr.target().filter(|r| !always.contains(r.index())) {
+            before.remove(r.index());
         }
-    }
-    live
+        for e in edge.instr.exprs().into_iter().filter(|_| !ignored(id)) {
+            e.for_each_atom(&mut |r| {
+                before.insert(r.index());
+            });
+        }
+        let grows = !before.is_subset(&live[edge.from.index()]);
+        if grows {
+            live[edge.from.index()].union_with(&before);
+        }
+        Ok(grows)
+    })?;
+    Ok(live)
 }
 
 /// Per thread and location: the live cells, as a set of `access`.
@@ -97,13 +115,14 @@ impl LiveCells {
         program: &Program,
         intervals: &Intervals,
         ignored: impl Fn(ThreadId, EdgeId) -> bool,
-    ) -> LiveCells {
+        limits: &Limits,
+    ) -> Result<LiveCells, Limit> {
         let touched = |t: ThreadId, id: EdgeId, edge: &Edge| match ignored(t, id) {
             true => Touched::default(),
             false => Touched::by(program, intervals, t, edge),
         };
-        let one = |t: ThreadId| live_cells(program.thread(t), |id, edge| touched(t, id, edge));
-        LiveCells(program.thread_ids().map(one).collect())
+        let one = |t: ThreadId| live_cells(program.thread(t), |id, edge| touched(t, id, edge), limits);
+        Ok(LiveCells(program.thread_ids().map(one).collect::<Result<_, _>>()?))
     }
 
     pub fn at(&self, t: ThreadId, loc: Loc) -> u64 {
@@ -128,23 +147,20 @@ impl Touched {
     }
 }
 
-fn live_cells(thread: &Thread, touched: impl Fn(EdgeId, &Edge) -> Touched) -> Vec<u64> {
-    let mut into: Vec<Vec<(Loc, Touched)>> = vec![Vec::new(); thread.graph().node_count()];
-    for (id, edge) in thread.edges() {
-        into[edge.to.index()].push((edge.from, touched(id, edge)));
-    }
-    let mut live = vec![0; into.len()];
-    let mut todo: Vec<Loc> = thread.locations().collect();
-    while let Some(loc) = todo.pop() {
-        for &(from, Touched { read, overwritten }) in &into[loc.index()] {
-            let before = live[from.index()] | read | live[loc.index()] & !overwritten;
-            if before != live[from.index()] {
-                live[from.index()] = before;
-                todo.push(from);
-            }
-        }
-    }
-    live
+fn live_cells(
+    thread: &Thread,
+    touched: impl Fn(EdgeId, &Edge) -> Touched,
+    limits: &Limits,
+) -> Result<Vec<u64>, Limit> {
+    let all: Vec<Touched> = thread.edges().map(|(id, edge)| touched(id, edge)).collect();
+    let mut live = vec![0; thread.graph().node_count()];
+    backward(thread, &mut live, limits, |id, edge, live| {
+        let Touched { read, overwritten } = all[id.index()];
+        let before = live[edge.from.index()];
+        live[edge.from.index()] |= read | live[edge.to.index()] & !overwritten;
+        Ok(live[edge.from.index()] != before)
+    })?;
+    Ok(live)
 }
 
 #[cfg(test)]
@@ -156,7 +172,11 @@ mod tests {
     fn live_at_first(body: &str) -> [bool; 2] {
         let source = format!("shared x, y; thread p; {body}; end; exists p.r == 0");
         let program = tso::read(&source, &[]).unwrap().program;
-        let cells = LiveCells::of(&program, &Intervals::of(&program), |_, _| false);
+        let cells = {
+            let limits = Limits::default();
+            let intervals = Intervals::of(&program, &limits).unwrap();
+            LiveCells::of(&program, &intervals, |_, _| false, &limits).unwrap()
+        };
         let live = cells.at(ThreadId(0), program.thread(ThreadId(0)).initial());
         [live & 1 != 0, live & 2 != 0]
     }

@@ -12,6 +12,8 @@
 use super::interval::Intervals;
 use super::live::{Live, Watched};
 use super::{Addr, Edge, EdgeId, Instr, Program, ThreadId, Value};
+use crate::limits::{Limit, Limits};
+use std::ops::Range;
 
 /// A program may hand a value from cell to cell and show it in the end. If so many rounds do not settle who does, no
 /// cell is taken for mute.
@@ -36,29 +38,29 @@ impl Mute {
         intervals: &Intervals,
         watched: &Watched,
         watched_cells: &[Addr],
-    ) -> (Mute, Live) {
-        let mut cells: Vec<bool> =
-            (0..program.cells() as u32).map(|a| !watched_cells.contains(&Addr(a))).collect();
-        for (t, _, edge) in edges(program).filter(|(_, _, e)| matches!(e.instr, Instr::Rmw { .. })) {
-            speak(&mut cells, touched(program, intervals, t, edge));
-        }
+        limits: &Limits,
+    ) -> Result<(Mute, Live), Limit> {
+        let mut cells = vec![true; program.cells()];
+        watched_cells.iter().for_each(|a| cells[a.index()] = false);
+        let locked = edges(program).filter(|(_, _, e)| matches!(e.instr, Instr::Rmw { .. }));
+        speak(&mut cells, locked.map(|(t, _, edge)| touched(program, intervals, t, edge)));
         for _ in 0..ROUNDS {
+            limits.spend(program.cells())?;
             let mute = Mute { edges: silent(program, intervals, &cells), cells };
-            let live = Live::of(program, watched, |t, e| mute.is_mute(t, e));
+            let live = Live::of(program, watched, |t, e| mute.is_mute(t, e), limits)?;
+            let read = |(t, _, edge): &(ThreadId, EdgeId, &Edge)| match edge.instr {
+                Instr::Load { dst, .. } => live.is_live(*t, edge.to, dst),
+                _ => false,
+            };
             let mut left = mute.cells.clone();
-            for (t, _, edge) in edges(program) {
-                if let Instr::Load { dst, .. } = edge.instr
-                    && live.is_live(t, edge.to, dst)
-                {
-                    speak(&mut left, touched(program, intervals, t, edge));
-                }
-            }
+            let read = edges(program).filter(read);
+            speak(&mut left, read.map(|(t, _, edge)| touched(program, intervals, t, edge)));
             if left == mute.cells {
-                return (mute, live);
+                return Ok((mute, live));
             }
             cells = left;
         }
-        (Mute::nothing(program), Live::of(program, watched, |_, _| false))
+        Ok((Mute::nothing(program), Live::of(program, watched, |_, _| false, limits)?))
     }
 
     /// Is there no edge that touches mute cells alone?
@@ -80,7 +82,7 @@ fn edges(program: &Program) -> impl Iterator<Item = (ThreadId, EdgeId, &Edge)> {
 }
 
 /// The cells that an edge may touch.
-fn touched(program: &Program, intervals: &Intervals, t: ThreadId, edge: &Edge) -> std::ops::Range<usize> {
+fn touched(program: &Program, intervals: &Intervals, t: ThreadId, edge: &Edge) -> Range<usize> {
     let range = intervals.address(t, edge);
     let last = program.cells() as Value - 1;
     if range.hi < 0 || range.lo > last {
@@ -89,12 +91,30 @@ fn touched(program: &Program, intervals: &Intervals, t: ThreadId, edge: &Edge) -
     range.lo.max(0) as usize..range.hi.min(last) as usize + 1
 }
 
-fn speak(cells: &mut [bool], which: std::ops::Range<usize>) {
-    cells[which].fill(false);
+/// Cells in one of the ranges are not mute. Ranges may be wide and many, so their ends are counted, not their cells.
+fn speak(cells: &mut [bool], ranges: impl Iterator<Item = Range<usize>>) {
+    let mut ends = vec![0i64; cells.len() + 1];
+    for range in ranges {
+        ends[range.start] += 1;
+        ends[range.end] -= 1;
+    }
+    let mut inside = 0;
+    for (cell, end) in cells.iter_mut().zip(ends) {
+        inside += end;
+        *cell &= inside == 0;
+    }
 }
 
 /// Per thread and edge, whether all it may touch is mute, and nothing can go wrong on the way.
 fn silent(program: &Program, intervals: &Intervals, cells: &[bool]) -> Vec<Vec<bool>> {
+    // Per cell how many before it are not mute.
+    let loud: Vec<u32> = std::iter::once(0)
+        .chain(cells.iter().scan(0, |loud, &mute| {
+            *loud += !mute as u32;
+            Some(*loud)
+        }))
+        .collect();
+    let all_mute = |range: Range<usize>| range.is_empty() || loud[range.start] == loud[range.end];
     let one = |t: ThreadId, edge: &Edge| {
         let access = matches!(edge.instr, Instr::Load { .. } | Instr::Store { .. });
         access && {
@@ -102,7 +122,7 @@ fn silent(program: &Program, intervals: &Intervals, cells: &[bool]) -> Vec<Vec<b
             range.lo >= 0
                 && range.hi < program.cells() as Value
                 && !edge.instr.exprs().iter().any(|e| e.may_divide_by_zero())
-                && cells[touched(program, intervals, t, edge)].iter().all(|&mute| mute)
+                && all_mute(touched(program, intervals, t, edge))
         }
     };
     let all = |t: ThreadId| program.thread(t).edges().map(|(_, e)| one(t, e)).collect();

@@ -9,6 +9,7 @@
 use super::interval::Intervals;
 use super::validity::{self, Invalid};
 use super::{Atom, Instr, Property, Reg, RegExpr, RmwOp, Value};
+use crate::limits::{Limit, Limits};
 use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
 use petgraph::visit::{Dfs, EdgeRef};
 use serde::{Deserialize, Serialize};
@@ -209,21 +210,24 @@ impl Program {
     }
 
     /// Might a run divide by zero or access what lies outside memory?
-    pub fn may_go_wrong(&self) -> bool {
+    pub fn may_go_wrong(&self, limits: &Limits) -> Result<bool, Limit> {
         let fixed = |e: &RegExpr| e.constant().is_some_and(|a| self.cell(a).is_some());
         let risky = |instr: &Instr| {
             instr.exprs().iter().any(|e| e.may_divide_by_zero()) || instr.address().is_some_and(|e| !fixed(e))
         };
-        self.threads.iter().any(|t| t.edges().any(|(_, e)| risky(&e.instr))) && self.computes_wrongly()
+        match self.threads.iter().any(|t| t.edges().any(|(_, e)| risky(&e.instr))) {
+            true => self.computes_wrongly(limits),
+            false => Ok(false),
+        }
     }
 
     /// The same by the values that are possible.
-    fn computes_wrongly(&self) -> bool {
-        let intervals = Intervals::of(self);
+    fn computes_wrongly(&self, limits: &Limits) -> Result<bool, Limit> {
+        let intervals = Intervals::of(self, limits)?;
         let wrong = |t: ThreadId, edge: &Edge| {
             intervals.is_reachable(t, edge.from) && intervals.may_compute_wrongly(t, edge)
         };
-        self.thread_ids().any(|t| self.thread(t).edges().any(|(_, e)| wrong(t, e)))
+        Ok(self.thread_ids().any(|t| self.thread(t).edges().any(|(_, e)| wrong(t, e))))
     }
 
     /// May a thread end inside a `lock` … `unlock` block, which then holds memory for good?
@@ -289,7 +293,7 @@ impl Thread {
         Thread { name: parts.name, registers: parts.registers, graph, initial: parts.initial, end: parts.end }
     }
 
-    fn to_parts(&self) -> ThreadParts {
+    pub fn to_parts(&self) -> ThreadParts {
         ThreadParts {
             name: self.name.clone(),
             registers: self.registers.clone(),

@@ -5,6 +5,7 @@
 
 use super::{Addr, Expr, Loc, Program, Reg, ThreadId};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// A fact about a state: 0 or 1 for `At`, the value for the others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -41,7 +42,8 @@ pub struct Property {
 pub fn at_also(pred: &Pred, t: ThreadId, stand_for: &[(Loc, Loc)]) -> Pred {
     pred.map_atoms(&|atom| match atom {
         Atom::At(u, locs) if *u == t => {
-            let fresh = stand_for.iter().filter(|(_, old)| locs.contains(old)).map(|(new, _)| *new);
+            let named: HashSet<Loc> = locs.iter().copied().collect();
+            let fresh = stand_for.iter().filter(|(_, old)| named.contains(old)).map(|(new, _)| *new);
             Atom::At(t, locs.iter().copied().chain(fresh).collect())
         }
         other => other.clone(),

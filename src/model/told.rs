@@ -4,12 +4,16 @@
 //! Registers with any other use, and those that somebody else looks at, are left out. For the others: per location
 //! the constants that matter, by backward data flow. It is to values what liveness is to registers.
 
+use super::flow::Entries;
 use super::live::Watched;
 use super::{BinOp, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, Thread, ThreadId, UnOp, Value};
+use crate::limits::{Limit, Limits};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A register that is compared with more constants than this is left out: one bit each.
 const MOST: usize = 64;
+/// Registers of a thread that matter at more places than this, all together, are left out.
+const MOST_PLACES: usize = 1 << 20;
 
 /// Per thread the registers that are only compared with constants.
 #[derive(Clone, Debug)]
@@ -18,34 +22,49 @@ pub struct Told(Vec<BTreeMap<Reg, Compared>>);
 #[derive(Clone, Debug, Default)]
 struct Compared {
     constants: Vec<Value>,
-    /// Per location which of them matter.
-    matter: Vec<u64>,
+    /// Which of them matter at the locations where some do, in ascending order.
+    matter: Vec<(Loc, u64)>,
 }
 
 impl Told {
     /// Edges that are `ignored` use nothing.
-    pub fn of(program: &Program, watched: &Watched, ignored: impl Fn(ThreadId, EdgeId) -> bool) -> Told {
+    pub fn of(
+        program: &Program,
+        watched: &Watched,
+        ignored: impl Fn(ThreadId, EdgeId) -> bool,
+        limits: &Limits,
+    ) -> Result<Told, Limit> {
         let one = |t: ThreadId| {
             let looked_at = watched.always[t.index()].iter().chain(&watched.at_end[t.index()]);
-            of_thread(program.thread(t), looked_at.copied().collect(), |edge| ignored(t, edge))
+            of_thread(program.thread(t), looked_at.copied().collect(), |edge| ignored(t, edge), limits)
         };
-        Told(program.thread_ids().map(one).collect())
+        Ok(Told(program.thread_ids().map(one).collect::<Result<_, _>>()?))
     }
 
     pub fn nothing(program: &Program) -> Told {
         Told(vec![BTreeMap::new(); program.threads().len()])
     }
 
-    /// All constants that the register is ever compared with, in ascending order, if nothing else is done with it.
-    pub fn compared(&self, t: ThreadId, r: Reg) -> Option<&[Value]> {
-        self.0[t.index()].get(&r).map(|of| &of.constants[..])
+    pub fn is_nothing(&self, t: ThreadId) -> bool {
+        self.0[t.index()].is_empty()
+    }
+
+    /// The registers with which nothing else is done, and all constants that each is ever compared with, in ascending order.
+    pub fn compared(&self, t: ThreadId) -> impl Iterator<Item = (Reg, &[Value])> {
+        self.0[t.index()].iter().map(|(r, of)| (*r, &of.constants[..]))
+    }
+
+    /// Where the register may still be compared, in ascending order, and with which constants: one bit each.
+    pub fn places(&self, t: ThreadId, r: Reg) -> &[(Loc, u64)] {
+        self.0[t.index()].get(&r).map_or(&[], |of| &of.matter[..])
     }
 
     /// Those of them that it may still be compared with.
     pub fn constants(&self, t: ThreadId, loc: Loc, r: Reg) -> Option<Vec<Value>> {
         let of = self.0[t.index()].get(&r)?;
-        let matters = |k: &usize| of.matter[loc.index()] >> k & 1 != 0;
-        Some((0..of.constants.len()).filter(matters).map(|k| of.constants[k]).collect())
+        let known = self.places(t, r).binary_search_by_key(&loc, |(at, _)| *at);
+        let bits = known.map_or(0, |k| of.matter[k].1);
+        Some((0..of.constants.len()).filter(|k| bits >> k & 1 != 0).map(|k| of.constants[k]).collect())
     }
 }
 
@@ -53,17 +72,18 @@ fn of_thread(
     thread: &Thread,
     mut used: BTreeSet<Reg>,
     ignored: impl Fn(EdgeId) -> bool,
-) -> BTreeMap<Reg, Compared> {
+    limits: &Limits,
+) -> Result<BTreeMap<Reg, Compared>, Limit> {
     // Only what comes from memory can be anything; other registers hold what the text says.
     let mut all: BTreeMap<Reg, Compared> = BTreeMap::new();
-    let mut tests: Vec<(Loc, Reg, Value)> = Vec::new();
+    let mut tests: Vec<(Reg, Loc, Value)> = Vec::new();
     for (_, edge) in thread.edges().filter(|(id, _)| !ignored(*id)) {
         if edge.instr.reads_memory() {
             all.extend(edge.instr.target().map(|r| (r, Compared::default())));
         }
         match &edge.instr {
             Instr::Assume(e) | Instr::Assert(e) => {
-                test(e, &mut |r, c| tests.push((edge.from, r, c)), &mut |r| {
+                test(e, &mut |r, c| tests.push((r, edge.from, c)), &mut |r| {
                     used.insert(r);
                 });
             }
@@ -75,19 +95,28 @@ fn of_thread(
         }
     }
     all.retain(|r, _| !used.contains(r));
+    tests.sort();
+    let mut flow = Flow { thread, into: Entries::of(thread), matter: vec![0; thread.graph().node_count()] };
+    let mut left = MOST_PLACES;
     for (r, of) in &mut all {
-        let own = tests.iter().filter(|(_, of, _)| of == r);
-        of.constants = own.clone().map(|(_, _, c)| *c).collect();
+        let own =
+            tests.partition_point(|(other, ..)| other < r)..tests.partition_point(|(other, ..)| other <= r);
+        let own = &tests[own];
+        of.constants = own.iter().map(|(_, _, c)| *c).collect();
         of.constants.sort();
         of.constants.dedup();
         if of.constants.len() <= MOST {
             let bit = |c: &Value| 1 << of.constants.binary_search(c).expect("it is among them");
-            let seeds: Vec<(Loc, u64)> = own.map(|(at, _, c)| (*at, bit(c))).collect();
-            of.matter = spread(thread, *r, &seeds);
+            let seeds: Vec<(Loc, u64)> = own.iter().map(|(_, at, c)| (*at, bit(c))).collect();
+            of.matter = flow.spread(*r, &seeds, limits)?;
+            left = left.saturating_sub(of.matter.len());
+        }
+        if left == 0 {
+            return Ok(BTreeMap::new());
         }
     }
     all.retain(|_, of| of.constants.len() <= MOST);
-    all
+    Ok(all)
 }
 
 /// What a condition compares with constants, and what it uses otherwise.
@@ -108,28 +137,44 @@ fn test(e: &RegExpr, compared: &mut impl FnMut(Reg, Value), used: &mut impl FnMu
     }
 }
 
-/// Backward data flow, up to where the register gets a new value.
-fn spread(thread: &Thread, r: Reg, seeds: &[(Loc, u64)]) -> Vec<u64> {
-    let mut into: Vec<Vec<Loc>> = vec![Vec::new(); thread.graph().node_count()];
-    for (_, edge) in thread.edges().filter(|(_, e)| e.instr.target() != Some(r)) {
-        into[edge.to.index()].push(edge.from);
-    }
-    let mut matter = vec![0; into.len()];
-    let mut todo = Vec::new();
-    for &(loc, bits) in seeds {
-        matter[loc.index()] |= bits;
-        todo.push(loc);
-    }
-    while let Some(loc) = todo.pop() {
-        for from in &into[loc.index()] {
-            let more = matter[from.index()] | matter[loc.index()];
-            if more != matter[from.index()] {
-                matter[from.index()] = more;
-                todo.push(*from);
+/// Backward data flow for one register after the other: each takes as long as the part of the graph where it matters.
+struct Flow<'a> {
+    thread: &'a Thread,
+    into: Entries,
+    /// Nothing between registers.
+    matter: Vec<u64>,
+}
+
+impl Flow<'_> {
+    /// Up to where the register gets a new value.
+    fn spread(&mut self, r: Reg, seeds: &[(Loc, u64)], limits: &Limits) -> Result<Vec<(Loc, u64)>, Limit> {
+        let mut reached = Vec::new();
+        let mut todo = Vec::new();
+        let mut add = |matter: &mut [u64], todo: &mut Vec<Loc>, loc: Loc, bits: u64| {
+            let before = matter[loc.index()];
+            matter[loc.index()] |= bits;
+            if before == 0 {
+                reached.push(loc);
+            }
+            if matter[loc.index()] != before {
+                todo.push(loc);
+            }
+        };
+        for &(loc, bits) in seeds {
+            add(&mut self.matter, &mut todo, loc, bits);
+        }
+        while let Some(loc) = todo.pop() {
+            let entries = self.into.of_location(loc);
+            limits.spend(1 + entries.len())?;
+            let edges = entries.iter().map(|&id| self.thread.edge(id));
+            for edge in edges.filter(|e| e.instr.target() != Some(r)) {
+                let bits = self.matter[loc.index()];
+                add(&mut self.matter, &mut todo, edge.from, bits);
             }
         }
+        reached.sort_unstable();
+        Ok(reached.into_iter().map(|loc| (loc, std::mem::take(&mut self.matter[loc.index()]))).collect())
     }
-    matter
 }
 
 #[cfg(test)]
@@ -141,8 +186,8 @@ mod tests {
         let program = tso::read(source, &[]).unwrap().program;
         let thread = &program.threads()[0];
         let at = thread.locations().find(|&l| thread.location(l).labels.iter().any(|name| name == label));
-        let told = Told::of(&program, &Watched::nothing(&program), |_, _| false);
-        told.constants(ThreadId(0), at.unwrap(), Reg(0))
+        let told = Told::of(&program, &Watched::nothing(&program), |_, _| false, &Limits::default());
+        told.unwrap().constants(ThreadId(0), at.unwrap(), Reg(0))
     }
 
     #[test]

@@ -364,12 +364,10 @@ impl<'a> Swap<'a> {
 
     fn same_node(&mut self, m: &Node, n: &Node) -> bool {
         let facts = |n: &Node| (n.stop, n.may_hurry, n.may_trap, n.lost, n.visible);
-        let mut dead = m.dead.iter().zip(&n.dead);
         facts(m) == facts(n)
             && self.access(m.future) == n.future
             && m.next.map(|a| self.access(a)) == n.next
-            && m.dead.len() == n.dead.len()
-            && dead.all(|(d, e)| self.slot(d.0) == e.0 && d.1 == e.1)
+            && m.dead == n.dead
             && m.folded.len() == n.folded.len()
             && m.folded.iter().zip(&n.folded).all(|(d, e)| self.same_fold(d, e))
             && m.edges.len() == n.edges.len()

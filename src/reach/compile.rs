@@ -21,14 +21,19 @@ use crate::model::{
     Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp,
     Value,
 };
-use crate::verdict::{Goal, When};
-use std::collections::VecDeque;
+use crate::verdict::{Clause, Goal, Limit, Limits, When};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 /// No way leads there.
 pub const FAR: u16 = u16::MAX;
 
 /// A goal that names more locations of a thread than this is not asked which of them are out of reach.
 const MANY_NAMED: usize = 64;
+/// With more edges out of a location than this, they are not compared pair by pair.
+const MANY_BRANCHES: usize = 64;
+/// A goal whose locations would take more distances than this goes without the rest of them.
+const MOST_DISTANCES: usize = 1 << 22;
 
 /// An expression over slots of the working state.
 #[derive(Clone, Debug)]
@@ -172,14 +177,24 @@ pub struct Node {
     pub named: bool,
     /// With all threads at such nodes the state is no goal, if goals go by locations.
     pub plain: bool,
-    /// Slots of registers that no longer matter here, with the values that stand for that.
-    pub dead: Vec<(u32, Value)>,
+    /// Registers of the thread that have a field and no longer matter here, one bit each. Many nodes have the same.
+    pub dead: Arc<[u64]>,
     /// Registers of which some values can no longer be told apart here.
     pub folded: Vec<Fold>,
     /// The cells of which the thread may still read what they hold now, as a set of `access`.
     pub live_cells: u64,
     /// The chain of the thread that it is a link of, and which one.
     pub chain: Option<(u32, u32)>,
+}
+
+/// The numbers of the bits in a set.
+#[inline]
+pub fn bits(set: &[u64]) -> impl Iterator<Item = usize> {
+    set.iter().enumerate().flat_map(|(k, &word)| {
+        let rest = |left: &u64| Some(left & (left - 1)).filter(|&left| left != 0);
+        let words = std::iter::successors(Some(word).filter(|&word| word != 0), rest);
+        words.map(move |left| k * u64::BITS as usize + left.trailing_zeros() as usize)
+    })
 }
 
 /// All values of the register but those that are kept are stored as one.
@@ -210,10 +225,16 @@ pub enum SlotAtom {
     At {
         thread: u32,
         nodes: Vec<u32>,
-        /// Per node the steps to the nearest of them, or `FAR`.
-        distance: Vec<u16>,
+        /// Per node the steps to the nearest of them, or `FAR`; nothing if that would take too much.
+        distance: Arc<[u16]>,
     },
     Value(u32),
+}
+
+/// How far it is from a node to the nearest of those that an atom names, if that is known.
+#[inline]
+pub fn steps_to(distance: &[u16], node: Value) -> u16 {
+    distance.get(node as usize).copied().unwrap_or(0)
 }
 
 #[derive(Clone, Debug)]
@@ -262,8 +283,14 @@ pub fn waits(program: &Program, memory: Memory, reductions: Reductions) -> bool 
     reductions.late && matches!(memory, Memory::Sc | Memory::Tso(None)) && !program.has_locks()
 }
 
-pub fn compile(program: &Program, goal: &Goal, memory: Memory, reductions: Reductions) -> Compiled {
-    Compiler::new(program, goal, memory, reductions).run()
+pub fn compile(
+    program: &Program,
+    goal: &Goal,
+    memory: Memory,
+    reductions: Reductions,
+    limits: &Limits,
+) -> Result<Compiled, Limit> {
+    Compiler::new(program, goal, memory, reductions, limits)?.run()
 }
 
 struct Compiler<'a> {
@@ -271,6 +298,7 @@ struct Compiler<'a> {
     goal: &'a Goal,
     model: Memory,
     reductions: Reductions,
+    limits: &'a Limits,
     /// Stores wait, and are stops therefore.
     waits: bool,
     intervals: Intervals,
@@ -279,44 +307,51 @@ struct Compiler<'a> {
     live_cells: LiveCells,
     mute: Mute,
     told: Told,
-    /// Per thread and register the value that stands for those which cannot be told apart.
-    unlike: Vec<Vec<Option<Value>>>,
+    /// Per thread, the value of a register that stands for those which cannot be told apart.
+    unlike: Vec<BTreeMap<Reg, Value>>,
     watched: Watched,
     watched_cells: Vec<u32>,
-    /// Per thread the locations that the goal names in states that are not final.
+    /// Per thread the locations that the goal names in states that are not final, in ascending order.
     watched_locs: Vec<Vec<Loc>>,
     register_base: Vec<usize>,
     memory: usize,
 }
 
 impl<'a> Compiler<'a> {
-    fn new(program: &'a Program, goal: &'a Goal, model: Memory, reductions: Reductions) -> Self {
-        let intervals = Intervals::of(program);
+    fn new(
+        program: &'a Program,
+        goal: &'a Goal,
+        model: Memory,
+        reductions: Reductions,
+        limits: &'a Limits,
+    ) -> Result<Self, Limit> {
+        let intervals = Intervals::of(program, limits)?;
         let (watched, watched_cells, watched_locs) = watched(program, goal);
         let (mute, live) = if !reductions.liveness {
             (Mute::nothing(program), Live::everything(program))
         } else if reductions.mute && model == Memory::Sc && !program.has_locks() {
-            Mute::of(program, &intervals, &watched, &named_cells(goal))
+            Mute::of(program, &intervals, &watched, &named_cells(goal), limits)?
         } else {
-            (Mute::nothing(program), Live::of(program, &watched, |_, _| false))
+            (Mute::nothing(program), Live::of(program, &watched, |_, _| false, limits)?)
         };
         let told = match reductions.liveness {
-            true => Told::of(program, &watched, |t, e| mute.is_mute(t, e)),
+            true => Told::of(program, &watched, |t, e| mute.is_mute(t, e), limits)?,
             false => Told::nothing(program),
         };
-        let futures = Futures::of(program, &intervals, |t, e| mute.is_mute(t, e));
-        let live_cells = LiveCells::of(program, &intervals, |t, e| mute.is_mute(t, e));
+        let futures = Futures::of(program, &intervals, |t, e| mute.is_mute(t, e), limits)?;
+        let live_cells = LiveCells::of(program, &intervals, |t, e| mute.is_mute(t, e), limits)?;
         let mut next = lock_slot(program.threads().len()) + 1;
         let mut register_base = Vec::new();
         for thread in program.threads() {
             register_base.push(next);
             next += thread.registers().len();
         }
-        Compiler {
+        Ok(Compiler {
             program,
             goal,
             model,
             reductions,
+            limits,
             waits: waits(program, model, reductions),
             intervals,
             futures,
@@ -330,23 +365,23 @@ impl<'a> Compiler<'a> {
             watched_locs,
             register_base,
             memory: next,
-        }
+        })
     }
 
-    fn run(mut self) -> Compiled {
+    fn run(mut self) -> Result<Compiled, Limit> {
         let numbering: Vec<Numbering> =
             self.program.thread_ids().map(|t| Numbering::new(&self.stops(t))).collect();
-        self.unlike = self.program.thread_ids().map(|t| self.unlike(t, &numbering[t.index()])).collect();
-        let slots = self.slots(&numbering);
-        let threads: Vec<CThread> =
-            self.program.thread_ids().map(|t| self.thread(t, &numbering[t.index()], &slots)).collect();
-        let clauses: Vec<CClause> =
-            self.goal.clauses.iter().map(|c| self.clause(c.when, &c.pred, &numbering)).collect();
+        let unlike = |t: ThreadId| self.unlike(t, &numbering[t.index()]);
+        self.unlike = self.program.thread_ids().map(unlike).collect::<Result<_, _>>()?;
+        let slots = self.slots(&numbering)?;
+        let thread = |t: ThreadId| self.thread(t, &numbering[t.index()], &slots);
+        let threads: Vec<CThread> = self.program.thread_ids().map(thread).collect::<Result<_, _>>()?;
+        let clauses = self.clauses(&numbering)?;
         let layout = self.layout(&slots);
         let fields = layout.by_slot(slots.len());
         let cells = (0..self.program.cells()).map(|a| self.intervals.cell(a));
         let contents = cells.reduce(Interval::join).unwrap_or(Interval::constant(0));
-        Compiled {
+        Ok(Compiled {
             by_location: clauses.iter().all(|c| c.needs_named || c.when == When::Final),
             clauses,
             locations: (0..threads.len()).map(|t| fields[t].expect("a location varies")).collect(),
@@ -361,7 +396,7 @@ impl<'a> Compiler<'a> {
             watched_cells: self.watched_cells.clone(),
             forgettable: self.forgettable(),
             threads,
-        }
+        })
     }
 
     /// What a thread has to itself lies together.
@@ -396,27 +431,34 @@ impl<'a> Compiler<'a> {
 
     fn may_touch_watched(&self, t: ThreadId, edge: &Edge) -> bool {
         let range = self.intervals.address(t, edge);
-        self.watched_cells.iter().any(|&c| range.lo <= c as Value && c as Value <= range.hi)
+        let first = self.watched_cells.partition_point(|&c| (c as Value) < range.lo);
+        self.watched_cells.get(first).is_some_and(|&c| c as Value <= range.hi)
     }
 
     /// Can taking the edge change what the goal says of the state?
     fn is_visible(&self, t: ThreadId, edge: &Edge) -> bool {
-        let watched = &self.watched_locs[t.index()];
-        let register = |r: Reg| self.watched.always[t.index()].contains(&r);
         // Inside a block the others' buffers count as they are, so a goal on memory may come and go with it.
         let block = matches!(edge.instr, Instr::Lock | Instr::Unlock) && !self.watched_cells.is_empty();
-        watched.contains(&edge.from)
-            || watched.contains(&edge.to)
-            || edge.instr.target().is_some_and(register)
+        self.is_watched(t, edge.from)
+            || self.is_watched(t, edge.to)
+            || edge.instr.target().is_some_and(|r| self.is_watched_register(t, r))
             || edge.instr.writes_memory() && self.may_touch_watched(t, edge)
             || block && self.model != Memory::Sc
     }
 
+    fn is_watched(&self, t: ThreadId, loc: Loc) -> bool {
+        self.watched_locs[t.index()].binary_search(&loc).is_ok()
+    }
+
+    fn is_watched_register(&self, t: ThreadId, r: Reg) -> bool {
+        self.watched.always[t.index()].binary_search(&r).is_ok()
+    }
+
     /// Does the edge change what the goal says by arriving at a location alone, if at all?
     fn only_arrives(&self, t: ThreadId, edge: &Edge) -> bool {
-        let assigns = edge.instr.target().is_some_and(|r| self.watched.always[t.index()].contains(&r));
+        let assigns = edge.instr.target().is_some_and(|r| self.is_watched_register(t, r));
         let changes = edge.instr.writes_memory() || matches!(edge.instr, Instr::Lock | Instr::Unlock);
-        !changes && !assigns && !self.watched_locs[t.index()].contains(&edge.from)
+        !changes && !assigns && !self.is_watched(t, edge.from)
     }
 
     /// Per location whether it is a stop.
@@ -472,7 +514,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Per slot the values it may hold in a stored state; `None` for registers that nobody will read again.
-    fn slots(&self, numbering: &[Numbering]) -> Vec<Option<Interval>> {
+    fn slots(&self, numbering: &[Numbering]) -> Result<Vec<Option<Interval>>, Limit> {
         let threads = self.program.threads().len();
         let mut slots = Vec::with_capacity(self.memory + self.program.cells());
         slots.extend(numbering.iter().map(|n| Some(Interval { lo: 0, hi: n.stops as Value - 1 })));
@@ -480,14 +522,15 @@ impl<'a> Compiler<'a> {
         slots.push(Some(Interval { lo: 0, hi: owners }));
         for t in self.program.thread_ids() {
             let registers = self.program.thread(t).registers().len() as u16;
-            slots.extend((0..registers).map(|r| self.register(t, Reg(r), &numbering[t.index()])));
+            let held = self.held(t, &numbering[t.index()])?;
+            slots.extend((0..registers).map(|r| self.register(t, Reg(r), &held)));
         }
         let spoken = |a: usize| (!self.mute.is_mute_cell(a)).then(|| self.intervals.cell(a));
         slots.extend((0..self.program.cells()).map(spoken));
         if !self.reductions.packing {
             slots.iter_mut().flatten().for_each(|i| *i = Interval::FULL);
         }
-        slots
+        Ok(slots)
     }
 
     /// The cells that may be forgotten where they are dead.
@@ -502,42 +545,66 @@ impl<'a> Compiler<'a> {
             .fold(0, |set, c| set | Access::write(c).writes)
     }
 
-    /// The values of a register over all stops where it is live.
-    fn register(&self, t: ThreadId, r: Reg, numbering: &Numbering) -> Option<Interval> {
-        if !self.reductions.liveness || self.watched.always[t.index()].contains(&r) {
-            let all = self.program.thread(t).locations();
-            let known = all.filter_map(|l| self.intervals.register(t, l, r));
-            return Some(known.fold(Interval::constant(0), Interval::join));
+    /// The values of a register over all stops where it is live; everywhere, if it is looked at or kept everywhere.
+    fn register(&self, t: ThreadId, r: Reg, held: &[Held]) -> Option<Interval> {
+        let values = held[r.index()].values;
+        if !self.reductions.liveness || self.is_watched_register(t, r) {
+            return Some(values.map_or(Interval::constant(0), |i| i.join(Interval::constant(0))));
         }
-        let values = self.live_values(t, r, numbering);
-        match self.unlike[t.index()][r.index()] {
-            Some(other) => values.map(|i| i.join(Interval::constant(other))),
+        match self.unlike[t.index()].get(&r) {
+            Some(other) => values.map(|i| i.join(Interval::constant(*other))),
             None => values,
         }
     }
 
-    fn live_values(&self, t: ThreadId, r: Reg, numbering: &Numbering) -> Option<Interval> {
-        self.live_stops(t, r, numbering)
-            .filter_map(|l| self.intervals.register(t, l, r))
-            .reduce(Interval::join)
-    }
-
-    fn live_stops(&self, t: ThreadId, r: Reg, numbering: &Numbering) -> impl Iterator<Item = Loc> {
-        let stops = self.program.thread(t).locations().filter(|l| numbering.is_stop(*l));
-        stops.filter(move |&l| self.live.is_live(t, l, r))
+    /// Per register of the thread what it holds where it is live: at stops, or anywhere if it is looked at or kept
+    /// everywhere.
+    fn held(&self, t: ThreadId, numbering: &Numbering) -> Result<Vec<Held>, Limit> {
+        let thread = self.program.thread(t);
+        let registers = thread.registers().len();
+        let everywhere: Vec<bool> = (0..registers as u16)
+            .map(|r| !self.reductions.liveness || self.is_watched_register(t, Reg(r)))
+            .collect();
+        let any = everywhere.contains(&true);
+        let mut held = vec![Held::default(); registers];
+        for loc in thread.locations() {
+            let stop = numbering.is_stop(loc);
+            if !stop && !any {
+                continue;
+            }
+            let live = self.live.at(t, loc);
+            self.limits.spend(1 + registers / 64)?;
+            for r in live.iter().filter(|&r| stop || everywhere[r]) {
+                held[r].places += 1;
+                if let Some(values) = self.intervals.register(t, loc, Reg(r as u16)) {
+                    held[r].values = Some(held[r].values.map_or(values, |known| known.join(values)));
+                }
+            }
+        }
+        Ok(held)
     }
 
     /// Per register of the thread a value that it never has and is never compared with, to stand for those which
     /// cannot be told apart; none for a register that would gain nothing by it.
-    fn unlike(&self, t: ThreadId, numbering: &Numbering) -> Vec<Option<Value>> {
-        let one = |r: Reg| {
-            let constants = self.told.compared(t, r)?;
-            let values = self.live_values(t, r, numbering)?;
-            let many = |l: Loc| self.told.constants(t, l, r).is_some_and(|c| c.len() as u64 <= values.more());
+    fn unlike(&self, t: ThreadId, numbering: &Numbering) -> Result<BTreeMap<Reg, Value>, Limit> {
+        let mut unlike = BTreeMap::new();
+        if self.told.is_nothing(t) {
+            return Ok(unlike);
+        }
+        let held = self.held(t, numbering)?;
+        for (r, constants) in self.told.compared(t) {
+            let Held { values: Some(values), places } = held[r.index()] else { continue };
+            let live = |l: Loc| numbering.is_stop(l) && self.live.is_live(t, l, r);
+            self.limits.spend(self.told.places(t, r).len())?;
+            let matters = self.told.places(t, r).iter().filter(|(l, _)| live(*l));
+            let few = |bits: u64| bits.count_ones() as u64 <= values.more();
+            let gains = matters.clone().count() < places || matters.clone().any(|(_, bits)| few(*bits));
             let highest = constants.last().map_or(values.hi, |&c| values.hi.max(c));
-            self.live_stops(t, r, numbering).any(many).then(|| highest.checked_add(1))?
-        };
-        (0..self.program.thread(t).registers().len() as u16).map(Reg).map(one).collect()
+            if let Some(other) = highest.checked_add(1).filter(|_| gains) {
+                unlike.insert(r, other);
+            }
+        }
+        Ok(unlike)
     }
 
     fn initial(&self, numbering: &[Numbering]) -> Vec<Value> {
@@ -549,14 +616,30 @@ impl<'a> Compiler<'a> {
         vals
     }
 
-    fn thread(&self, t: ThreadId, numbering: &Numbering, slots: &[Option<Interval>]) -> CThread {
+    fn thread(
+        &self,
+        t: ThreadId,
+        numbering: &Numbering,
+        slots: &[Option<Interval>],
+    ) -> Result<CThread, Limit> {
         let thread = self.program.thread(t);
-        let facts = self.facts(t, numbering);
+        let facts = self.facts(t, numbering, slots)?;
+        self.limits.reserve(thread.graph().node_count() * size_of::<Node>())?;
         let mut nodes: Vec<Option<Node>> = vec![None; thread.graph().node_count() + 2];
+        // Neighbours mostly have the same dead registers.
+        let mut last: Arc<[u64]> = [].into();
         for loc in thread.locations() {
-            let node = self.node(t, loc, numbering, slots, &facts);
+            self.limits.spend(8 + facts.fields.len())?;
+            let mut node = self.node(t, loc, numbering, &facts);
+            match node.dead == last {
+                true => node.dead = last.clone(),
+                false => last = node.dead.clone(),
+            }
             nodes[numbering.node(loc) as usize] = Some(node);
         }
+        let kept: Vec<u64> = words(thread.registers().len(), |r| {
+            !self.reductions.liveness || self.is_watched_register(t, Reg(r as u16))
+        });
         for extra in [numbering.trap(), numbering.stuck()] {
             nodes[extra as usize] = Some(Node {
                 edges: vec![],
@@ -570,16 +653,14 @@ impl<'a> Compiler<'a> {
                 seen: false,
                 named: false,
                 plain: extra == numbering.stuck(),
-                dead: self.dead(t, slots, |r| {
-                    !self.reductions.liveness || self.watched.always[t.index()].contains(&r)
-                }),
+                dead: without(&facts.fields, kept.iter().copied()),
                 folded: vec![],
                 live_cells: 0,
                 chain: None,
             });
         }
         let mut nodes: Vec<Node> = nodes.into_iter().map(|n| n.expect("every number names a node")).collect();
-        CThread {
+        Ok(CThread {
             chains: chain::chains(&mut nodes),
             nodes,
             node_of: numbering.nodes.clone(),
@@ -587,17 +668,10 @@ impl<'a> Compiler<'a> {
             end: numbering.node(thread.end()),
             trap: numbering.trap(),
             stuck: numbering.stuck(),
-        }
+        })
     }
 
-    fn node(
-        &self,
-        t: ThreadId,
-        loc: Loc,
-        numbering: &Numbering,
-        slots: &[Option<Interval>],
-        facts: &Facts,
-    ) -> Node {
+    fn node(&self, t: ThreadId, loc: Loc, numbering: &Numbering, facts: &Facts) -> Node {
         let i = loc.index();
         let edges = self.program.thread(t).edges_from(loc);
         let known = |id: EdgeId, e: &Edge| {
@@ -617,38 +691,32 @@ impl<'a> Compiler<'a> {
             lost: facts.lost[i],
             visible: facts.visible[i],
             seen: facts.seen[i],
-            named: self.watched_locs[t.index()].contains(&loc),
-            plain: !self.named_locs(t).contains(&loc),
-            dead: self.dead(t, slots, |r| self.live.is_live(t, loc, r)),
-            folded: if numbering.is_stop(loc) { self.folded(t, loc) } else { vec![] },
+            named: self.is_watched(t, loc),
+            plain: !facts.named[i],
+            dead: without(&facts.fields, self.live.words(t, loc)),
+            folded: if numbering.is_stop(loc) { self.folded(t, loc, &facts.unlike) } else { vec![] },
             live_cells: self.live_cells.at(t, loc),
             chain: None,
             edges: edges.into_iter().map(|(id, e)| self.edge(t, id, e, numbering)).collect(),
         }
     }
 
-    /// Registers that have a field but do not matter at a node, with the value whose field is 0.
-    fn dead(&self, t: ThreadId, slots: &[Option<Interval>], live: impl Fn(Reg) -> bool) -> Vec<(u32, Value)> {
-        let base = self.register_base[t.index()];
-        let registers = (0..self.program.thread(t).registers().len() as u16).map(Reg);
-        registers
-            .filter(|&r| !live(r))
-            .filter_map(|r| Some(((base + r.index()) as u32, slots[base + r.index()]?.lo)))
-            .collect()
-    }
-
-    /// Registers of which some values can no longer be told apart at a location.
-    fn folded(&self, t: ThreadId, loc: Loc) -> Vec<Fold> {
-        let one = |(r, other): (usize, &Option<Value>)| {
-            let kept = self.told.constants(t, loc, Reg(r as u16));
-            let other = other.filter(|_| self.live.is_live(t, loc, Reg(r as u16)))?;
-            Some(Fold { slot: (self.register_base[t.index()] + r) as u32, kept: kept?, other })
+    /// Registers of which some values can no longer be told apart at a location, out of those of a set.
+    fn folded(&self, t: ThreadId, loc: Loc, unlike: &[u64]) -> Vec<Fold> {
+        let live: Vec<u64> = unlike.iter().zip(self.live.words(t, loc)).map(|(a, b)| a & b).collect();
+        let one = |r: usize| {
+            let (slot, r) = ((self.register_base[t.index()] + r) as u32, Reg(r as u16));
+            let kept = self.told.constants(t, loc, r)?;
+            Some(Fold { slot, kept, other: self.unlike[t.index()][&r] })
         };
-        self.unlike[t.index()].iter().enumerate().filter_map(one).collect()
+        bits(&live).filter_map(one).collect()
     }
 
-    fn facts(&self, t: ThreadId, numbering: &Numbering) -> Facts {
+    fn facts(&self, t: ThreadId, numbering: &Numbering, slots: &[Option<Interval>]) -> Result<Facts, Limit> {
         let thread = self.program.thread(t);
+        let registers = thread.registers().len();
+        // Some walks over the graph, and one for each location that the goal names.
+        self.limits.spend(8 * thread.graph().edge_count())?;
         let closes = retreating(thread, |_| false);
         let sources = |chosen: &dyn Fn(EdgeId, &Edge) -> bool| -> Vec<Loc> {
             thread.edges().filter(|(id, e)| chosen(*id, e)).map(|(_, e)| e.from).collect()
@@ -666,7 +734,7 @@ impl<'a> Compiler<'a> {
             }),
             _ => vec![true; thread.graph().node_count()],
         };
-        Facts {
+        Ok(Facts {
             sticky: backward(thread, &sources(&|id, _| closes[id.index()]), passed),
             visible: backward(thread, &sources(&|_, e| self.is_visible(t, e)), passed),
             seen: backward(
@@ -676,7 +744,10 @@ impl<'a> Compiler<'a> {
             ),
             may_trap,
             lost,
-        }
+            named: thread.locations().map(|l| named.binary_search(&l).is_ok()).collect(),
+            fields: words(registers, |r| slots[self.register_base[t.index()] + r].is_some()),
+            unlike: words(registers, |r| self.unlike[t.index()].contains_key(&Reg(r as u16))),
+        })
     }
 
     /// The locations of the thread that a goal state may ask for: its end among them if final states are looked at.
@@ -727,29 +798,62 @@ impl<'a> Compiler<'a> {
         CEdge { id, op, to: numbering.node(edge.to) }
     }
 
-    fn clause(&self, when: When, pred: &Expr<Atom>, numbering: &[Numbering]) -> CClause {
-        let mut locations_only = true;
-        pred.for_each_atom(&mut |a| locations_only &= matches!(a, Atom::At(..)));
-        let needs_named = when == When::Always && locations_only && pred.eval(&|_| 0) == Ok(0);
-        CClause { when, needs_named, pred: self.pred(pred, numbering) }
+    fn clauses(&self, numbering: &[Numbering]) -> Result<Vec<CClause>, Limit> {
+        let mut places = Places { numbering, distances: HashMap::new(), left: MOST_DISTANCES };
+        let mut clauses = Vec::with_capacity(self.goal.clauses.len());
+        for Clause { when, pred, .. } in &self.goal.clauses {
+            let mut locations_only = true;
+            pred.for_each_atom(&mut |a| locations_only &= matches!(a, Atom::At(..)));
+            let needs_named = *when == When::Always && locations_only && pred.eval(&|_| 0) == Ok(0);
+            clauses.push(CClause { when: *when, needs_named, pred: self.pred(pred, &mut places)? });
+        }
+        Ok(clauses)
     }
 
-    fn pred(&self, pred: &Expr<Atom>, numbering: &[Numbering]) -> Expr<SlotAtom> {
-        match pred {
+    fn pred<'b>(&self, pred: &'b Expr<Atom>, places: &mut Places<'b>) -> Result<Expr<SlotAtom>, Limit> {
+        Ok(match pred {
             Expr::Const(c) => Expr::Const(*c),
-            Expr::Unary(op, a) => Expr::unary(*op, self.pred(a, numbering)),
-            Expr::Binary(op, a, b) => Expr::binary(*op, self.pred(a, numbering), self.pred(b, numbering)),
+            Expr::Unary(op, a) => Expr::unary(*op, self.pred(a, places)?),
+            Expr::Binary(op, a, b) => Expr::binary(*op, self.pred(a, places)?, self.pred(b, places)?),
             Expr::Atom(Atom::At(t, locs)) => {
-                let numbering = &numbering[t.index()];
-                let nodes = locs.iter().map(|&l| numbering.node(l)).collect();
-                let distance = numbering.spread(&distance(self.program.thread(*t), locs), FAR);
+                let nodes = locs.iter().map(|&l| places.numbering[t.index()].node(l)).collect();
+                let distance = places.distance(self.program, *t, locs, self.limits)?;
                 Expr::Atom(SlotAtom::At { thread: t.0 as u32, nodes, distance })
             }
             Expr::Atom(Atom::Reg(t, r)) => {
                 Expr::Atom(SlotAtom::Value((self.register_base[t.index()] + r.index()) as u32))
             }
             Expr::Atom(Atom::Mem(Addr(a))) => Expr::Atom(SlotAtom::Value((self.memory + *a as usize) as u32)),
+        })
+    }
+}
+
+/// How far it is to the locations that a goal names. Many properties name the same ones.
+struct Places<'a> {
+    numbering: &'a [Numbering],
+    distances: HashMap<(ThreadId, &'a [Loc]), Arc<[u16]>>,
+    /// Distances that may still be written down.
+    left: usize,
+}
+
+impl<'a> Places<'a> {
+    fn distance(
+        &mut self,
+        program: &Program,
+        t: ThreadId,
+        locs: &'a [Loc],
+        limits: &Limits,
+    ) -> Result<Arc<[u16]>, Limit> {
+        if let Some(known) = self.distances.get(&(t, locs)) {
+            return Ok(known.clone());
         }
+        let thread = program.thread(t);
+        let Some(left) = self.left.checked_sub(thread.graph().node_count()) else { return Ok([].into()) };
+        self.left = left;
+        limits.spend(thread.graph().node_count())?;
+        let distance: Arc<[u16]> = self.numbering[t.index()].spread(&distance(thread, locs), FAR).into();
+        self.distances.insert((t, locs), distance.clone());
+        Ok(distance)
     }
 }
 
@@ -758,6 +862,7 @@ fn deterministic(edges: &[(EdgeId, &Edge)]) -> bool {
     match edges {
         [] => false,
         [(_, e)] => !matches!(e.instr, Instr::Any { .. }),
+        _ if edges.len() > MANY_BRANCHES => is_switch(edges),
         _ => edges.iter().enumerate().all(|(i, (_, a))| {
             edges[i + 1..].iter().all(|(_, b)| match (&a.instr, &b.instr) {
                 (Instr::Assume(a), Instr::Assume(b)) => exclusive(a, b),
@@ -765,6 +870,17 @@ fn deterministic(edges: &[(EdgeId, &Edge)]) -> bool {
             })
         }),
     }
+}
+
+/// Does every edge compare the same expression with another constant?
+fn is_switch(edges: &[(EdgeId, &Edge)]) -> bool {
+    let case = |e: &'_ Edge| match &e.instr {
+        Instr::Assume(Expr::Binary(BinOp::Eq, a, b)) => Some((a.clone(), b.constant()?)),
+        _ => None,
+    };
+    let Some((of, _)) = case(edges[0].1) else { return false };
+    let mut constants = HashSet::new();
+    edges.iter().all(|(_, e)| case(e).is_some_and(|(a, c)| a == of && constants.insert(c)))
 }
 
 /// Can the two conditions never hold together?
@@ -801,15 +917,29 @@ fn watched(program: &Program, goal: &Goal) -> (Watched, Vec<u32>, Vec<Vec<Loc>>)
     }
     cells.sort();
     cells.dedup();
+    for list in &mut locs {
+        list.sort();
+        list.dedup();
+    }
+    for list in watched.always.iter_mut().chain(&mut watched.at_end) {
+        list.sort();
+        list.dedup();
+    }
     (watched, cells, locs)
 }
 
 /// What nobody really reads, as far as the goal is concerned: nothing, if that is not to be left out.
-pub(crate) fn mute(program: &Program, goal: &Goal, intervals: &Intervals, reductions: Reductions) -> Mute {
+pub(crate) fn mute(
+    program: &Program,
+    goal: &Goal,
+    intervals: &Intervals,
+    reductions: Reductions,
+    limits: &Limits,
+) -> Result<Mute, Limit> {
     if !reductions.liveness || !reductions.mute || program.has_locks() {
-        return Mute::nothing(program);
+        return Ok(Mute::nothing(program));
     }
-    Mute::of(program, intervals, &watched(program, goal).0, &named_cells(goal)).0
+    Ok(Mute::of(program, intervals, &watched(program, goal).0, &named_cells(goal), limits)?.0)
 }
 
 /// The cells that the goal looks at, in final states too.
@@ -825,6 +955,14 @@ fn named_cells(goal: &Goal) -> Vec<Addr> {
     cells
 }
 
+/// What a register holds where it is live.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    values: Option<Interval>,
+    /// How many places that are.
+    places: usize,
+}
+
 /// Per location of a thread, what its node has to know.
 struct Facts {
     sticky: Vec<bool>,
@@ -832,6 +970,23 @@ struct Facts {
     seen: Vec<bool>,
     may_trap: Vec<bool>,
     lost: Vec<bool>,
+    /// Whether a goal state may ask for it.
+    named: Vec<bool>,
+    /// The registers of the thread that have a field, and those of which not all values can be told apart: one bit each.
+    fields: Vec<u64>,
+    unlike: Vec<u64>,
+}
+
+/// A set of the numbers up to one of which something holds, one bit each.
+fn words(count: usize, holds: impl Fn(usize) -> bool) -> Vec<u64> {
+    let mut words = vec![0; count.div_ceil(u64::BITS as usize)];
+    (0..count).filter(|&k| holds(k)).for_each(|k| words[k / 64] |= 1 << (k % 64));
+    words
+}
+
+/// One set without another.
+fn without(set: &[u64], other: impl Iterator<Item = u64>) -> Arc<[u64]> {
+    set.iter().zip(other).map(|(a, b)| a & !b).collect()
 }
 
 /// The locations from which one of `seeds` can be reached through locations that `through` lets pass.

@@ -34,8 +34,11 @@ const SLICE: usize = 64;
 const MANY: usize = 1024;
 /// Searches of no more states than this are left to one worker.
 const SMALL: u64 = 4096;
-/// What the process uses apart from states and frontier.
+/// What the process uses at least, apart from states and frontier.
 const BASE_BYTES: u64 = 6 << 20;
+
+/// States between two looks at the memory of the process.
+const LOOK: u64 = 4096;
 
 /// This part of the memory is left for what is only guessed: queues that have grown and not yet let go of their old
 /// room, tables of searches before, and whatever else the allocator keeps.
@@ -106,6 +109,7 @@ pub fn explore<M: Machine>(machine: &M, limits: &Limits, search: Search) -> Foun
         transitions: AtomicU64::new(0),
         waiting: AtomicU64::new(0),
         enough: AtomicU64::new(u64::MAX),
+        next_look: AtomicU64::new(LOOK),
     };
     // Most searches are small: one worker ends them sooner than several could begin.
     let alone = if run.search.workers == 1 { u64::MAX } else { SMALL };
@@ -160,6 +164,8 @@ struct Run<'a, M: Machine> {
     waiting: AtomicU64,
     /// With so many states, the goals found so far will do.
     enough: AtomicU64,
+    /// With so many states, the system is asked how much memory the process has.
+    next_look: AtomicU64,
 }
 
 impl<M: Machine> Run<'_, M> {
@@ -356,11 +362,27 @@ impl<M: Machine> Run<'_, M> {
             self.end(|ended| ended.limit = Some(limit));
             return true;
         }
-        self.memory_exceeded(|| self.seen.bytes())
+        if states >= self.next_look.load(Ordering::Relaxed) {
+            self.next_look.store(states + LOOK, Ordering::Relaxed);
+            return self.memory_exceeded(|| self.seen.bytes());
+        }
+        self.estimate_exceeded(|| self.seen.bytes())
     }
 
     /// Is there not enough for a set of states of that size? Nobody asks for it if there is no limit.
-    fn memory_exceeded(&self, seen: impl FnOnce() -> u64) -> bool {
+    fn memory_exceeded(&self, seen: impl Fn() -> u64) -> bool {
+        if self.estimate_exceeded(&seen) {
+            return true;
+        }
+        let fits = match self.limits.memory {
+            Some(_) => self.limits.fits(seen().saturating_sub(self.seen.bytes())),
+            None => Ok(()),
+        };
+        fits.map_err(|limit| self.end(|ended| ended.limit = Some(limit))).is_err()
+    }
+
+    /// The same by what states and frontier take, which is known without asking the system.
+    fn estimate_exceeded(&self, seen: impl Fn() -> u64) -> bool {
         let most = match self.limits.memory {
             Some(most) if seen() + self.frontier_bytes() + BASE_BYTES > most - most / SLACK => most,
             _ => return false,
@@ -381,9 +403,17 @@ impl<M: Machine> Run<'_, M> {
 
     fn found(self) -> Found {
         let ended = self.ended.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut limit = ended.limit.clone();
+        let mut goals = Vec::new();
+        for &(number, goal) in &ended.goals {
+            match self.trace(goal) {
+                Ok(actions) => goals.push((number, actions)),
+                Err(reached) => limit = Some(reached),
+            }
+        }
         Found {
-            goals: ended.goals.iter().map(|&(number, goal)| (number, self.trace(goal))).collect(),
-            limit: ended.limit.clone(),
+            goals,
+            limit,
             states: self.seen.states(),
             transitions: self.transitions.load(Ordering::Relaxed),
             bytes: self.seen.bytes() + self.frontier_bytes(),
@@ -391,7 +421,7 @@ impl<M: Machine> Run<'_, M> {
     }
 
     /// The decisions along the parents of a state.
-    fn trace(&self, goal: Offset) -> Vec<Action> {
+    fn trace(&self, goal: Offset) -> Result<Vec<Action>, Limit> {
         let mut line = vec![goal];
         while let Some(parent) = self.seen.parent(line[line.len() - 1]) {
             line.push(parent);
@@ -402,7 +432,7 @@ impl<M: Machine> Run<'_, M> {
             words
         };
         let line = line.iter().rev().map(words).collect();
-        self.machine.trace(&shortened(self.machine, line))
+        self.machine.trace(&shortened(self.machine, line, self.limits), self.limits)
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) use forget::Cells;
 
 use pending::Entries;
 
-use super::compile::{CThread, Code, Compiled, Modify, Op, compile, lock_slot, waits};
+use super::compile::{CThread, Code, Compiled, Modify, Op, bits, compile, lock_slot, waits};
 use super::late::Late;
 use super::locals::Parts;
 use super::seen::MAX_WORDS;
@@ -47,7 +47,7 @@ use super::symmetry::{Renaming, Symmetry};
 use super::{Look, Machine, Reductions, Sink, Sleep, Wanted};
 use crate::model::access::Access;
 use crate::model::{Program, ThreadId, Value};
-use crate::verdict::{Act, Action, Goal, Model};
+use crate::verdict::{Act, Action, Goal, Limit, Limits, Model};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -159,15 +159,21 @@ pub(crate) enum Taken {
 }
 
 impl ProgramMachine {
-    pub fn new(program: &Program, goal: &Goal, memory: Memory, reductions: Reductions) -> ProgramMachine {
-        let code = compile(program, goal, memory, reductions);
+    pub fn new(
+        program: &Program,
+        goal: &Goal,
+        memory: Memory,
+        reductions: Reductions,
+        limits: &Limits,
+    ) -> Result<ProgramMachine, Limit> {
+        let code = compile(program, goal, memory, reductions, limits)?;
         let late = waits(program, memory, reductions);
         // In a block, a thread may read its own buffer while memory is held by another: then it matters what is in there.
         // And with a bound it matters how much.
         let silent = reductions.silent && memory == Memory::Tso(None) && !program.has_locks();
         let others_ever = silent.then(|| others_ever(&code));
         let repeats = late && reductions.repeats && memory != Memory::Sc;
-        ProgramMachine {
+        Ok(ProgramMachine {
             forgettable: code.forgettable & !others_ever.as_deref().map_or(0, forget::written_alone),
             others_ever,
             late: if late { Parts::of(&code) } else { None },
@@ -182,7 +188,7 @@ impl ProgramMachine {
             overflowed: AtomicBool::new(false),
             too_large: AtomicBool::new(false),
             longest_buffer: AtomicUsize::new(0),
-        }
+        })
     }
 
     /// The same machine, for a search that is best first.
@@ -598,8 +604,8 @@ impl ProgramMachine {
     pub(crate) fn bury(&self, work: &mut Work) {
         for &t in &work.moved {
             let node = &self.code.threads[t].nodes[work.vals[t] as usize];
-            for &(slot, value) in &node.dead {
-                work.vals[slot as usize] = value;
+            for slot in bits(&node.dead).map(|r| self.code.register_base[t] + r) {
+                work.vals[slot] = self.code.template[slot];
             }
             for fold in &node.folded {
                 let value = &mut work.vals[fold.slot as usize];
@@ -803,8 +809,8 @@ impl Machine for ProgramMachine {
         }
     }
 
-    fn trace(&self, line: &[Vec<u64>]) -> Vec<Action> {
-        self.walk(line).0
+    fn trace(&self, line: &[Vec<u64>], limits: &Limits) -> Result<Vec<Action>, Limit> {
+        Ok(self.walk(line, limits)?.0)
     }
 }
 

@@ -27,7 +27,7 @@ pub use machine::{Memory, ProgramMachine};
 pub(crate) use compile::{CEdge, Node, Op, lock_slot, mute};
 pub(crate) use machine::{Ending, Pending, Record, Scratch, Taken, Work, renamed};
 
-use crate::verdict::Action;
+use crate::verdict::{Action, Limit, Limits};
 
 /// Which reductions are on; all of them, by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -123,7 +123,7 @@ pub trait Machine: Sync {
     fn reached(&self, _number: usize) {}
 
     /// The decisions along a line of stored states, each found from the one before it, from an initial state on.
-    fn trace(&self, line: &[Vec<u64>]) -> Vec<Action>;
+    fn trace(&self, line: &[Vec<u64>], limits: &Limits) -> Result<Vec<Action>, Limit>;
 }
 
 /// What a state is to the search.

@@ -5,8 +5,12 @@
 //! result are a step of the machine, as they were before.
 
 use super::{Machine, Sink, Sleep, Wanted};
+use crate::verdict::Limits;
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, VecDeque};
+
+/// What it costs to expand a state, in steps.
+const EXPANSION: usize = 500;
 
 /// Shorter lines than this are left alone.
 const LONG: usize = 100;
@@ -25,7 +29,8 @@ impl Sink for Known<'_> {
     }
 }
 
-pub fn shortened<M: Machine>(machine: &M, line: Vec<Vec<u64>>) -> Vec<Vec<u64>> {
+/// If a limit is reached on the way, the line stays as it is.
+pub fn shortened<M: Machine>(machine: &M, line: Vec<Vec<u64>>, limits: &Limits) -> Vec<Vec<u64>> {
     if line.len() < LONG {
         return line;
     }
@@ -36,6 +41,7 @@ pub fn shortened<M: Machine>(machine: &M, line: Vec<Vec<u64>>) -> Vec<Vec<u64>> 
     let mut todo = VecDeque::from([0]);
     while let Some(i) = todo.pop_front()
         && from[line.len() - 1].is_none()
+        && limits.spend(EXPANSION).is_ok()
     {
         machine.expand(&mut scratch, &line[i], Wanted::ALL, 0, &mut known);
         for next in known.found.drain(..).filter(|&next| next != 0) {
@@ -47,7 +53,7 @@ pub fn shortened<M: Machine>(machine: &M, line: Vec<Vec<u64>>) -> Vec<Vec<u64>> 
     }
     let last = line.len() - 1;
     let mut way: Vec<usize> = std::iter::successors(Some(last), |&i| from[i]).collect();
-    // A machine may leave out steps to what was found already; then the line is as good as any.
+    // A machine may leave out steps to what was found already, and there may be no time; then the line is as good as any.
     if way.last() != Some(&0) {
         return line;
     }
@@ -59,7 +65,7 @@ pub fn shortened<M: Machine>(machine: &M, line: Vec<Vec<u64>>) -> Vec<Vec<u64>> 
 mod tests {
     use super::super::Look;
     use super::*;
-    use crate::verdict::Action;
+    use crate::verdict::{Action, Limit};
 
     /// Counts up by one, or by ten.
     struct Counter;
@@ -82,8 +88,8 @@ mod tests {
             sink.state(&[state[0] + 1], 0);
         }
 
-        fn trace(&self, _: &[Vec<u64>]) -> Vec<Action> {
-            vec![]
+        fn trace(&self, _: &[Vec<u64>], _: &Limits) -> Result<Vec<Action>, Limit> {
+            Ok(vec![])
         }
     }
 
@@ -93,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_long_line_takes_the_shortcuts_among_its_states() {
-        let short = shortened(&Counter, line(1005));
+        let short = shortened(&Counter, line(1005), &Limits::default());
         assert_eq!((&short[0][..], &short[short.len() - 1][..]), (&[0][..], &[1005][..]));
         assert_eq!(short.len(), 1 + 100 + 5);
         let steps = short.windows(2).map(|pair| pair[1][0] - pair[0][0]);
@@ -103,7 +109,7 @@ mod tests {
     #[test]
     fn what_lies_aside_is_no_shortcut() {
         let odd: Vec<Vec<u64>> = (0..200).map(|n| vec![11 * n]).collect();
-        assert_eq!(shortened(&Counter, odd.clone()), odd);
-        assert_eq!(shortened(&Counter, line(50)), line(50));
+        assert_eq!(shortened(&Counter, odd.clone(), &Limits::default()), odd);
+        assert_eq!(shortened(&Counter, line(50), &Limits::default()), line(50));
     }
 }

@@ -18,7 +18,7 @@
 
 use super::Sleep;
 use super::alike::{Group, groups};
-use super::compile::{Compiled, Node, lock_slot};
+use super::compile::{Compiled, Node, bits, lock_slot};
 use super::machine::{Cells, Pending, Work};
 use crate::model::Value;
 
@@ -290,7 +290,8 @@ impl Symmetry {
                 work.vals[to] = renamed(to, vals[from]);
             }
             if orbit.place[t].is_some() {
-                code.threads[t].nodes[node].dead.iter().for_each(|&(slot, v)| work.vals[slot as usize] = v);
+                let dead = bits(&code.threads[t].nodes[node].dead).map(|r| self.register_base[t] + r);
+                dead.for_each(|slot| work.vals[slot] = code.template[slot]);
             }
         }
         for &slot in &orbit.shared {
@@ -401,13 +402,8 @@ fn live(code: &Compiled, t: usize) -> Vec<Vec<u32>> {
     let end = code.register_base.get(t + 1).copied().unwrap_or(code.memory);
     let stored = (base..end).filter(|&s| code.bounds[s].is_some_and(|i| i.width() > 0));
     let of = |node: &Node| {
-        // Both in ascending order.
-        let mut dead = node.dead.iter().map(|d| d.0 as usize).peekable();
-        let alive = |s: &usize| {
-            while dead.next_if(|d| d < s).is_some() {}
-            dead.peek() != Some(s)
-        };
-        stored.clone().filter(alive).map(|s| (s - base) as u32).collect()
+        let alive = |r: &usize| node.dead[r / 64] >> (r % 64) & 1 == 0;
+        stored.clone().map(|s| s - base).filter(alive).map(|r| r as u32).collect()
     };
     code.threads[t].nodes.iter().filter(|n| n.stop).map(of).collect()
 }
@@ -422,7 +418,9 @@ mod tests {
     /// How many threads may change places, and how many states are stored.
     fn counts(source: &str, memory: Memory) -> (usize, u64) {
         let program = tso::read(source, &[]).unwrap().program;
-        let machine = ProgramMachine::new(&program, &Goal::of(&program), memory, Reductions::ALL);
+        let machine =
+            ProgramMachine::new(&program, &Goal::of(&program), memory, Reductions::ALL, &Limits::default())
+                .unwrap();
         let found = explore(&machine, &Limits::default(), Search::new(Order::BreadthFirst, 1));
         (machine.interchangeable(), found.states)
     }

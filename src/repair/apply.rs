@@ -8,13 +8,15 @@ use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::property::at_also;
 use crate::model::{Edge, Instr, Invalid, Loc, Location, Program, Reg, RmwOp, ThreadId};
 use crate::verdict::repair::Change;
+use std::collections::{BTreeMap, HashMap};
 
 /// The program with all of the changes.
 pub fn apply(program: &Program, changes: &[Change]) -> Result<Program, Vec<Invalid>> {
     let mut parts = program.to_parts();
+    let mut fences: BTreeMap<ThreadId, Vec<Loc>> = BTreeMap::new();
     for &change in changes {
         match change {
-            Change::Fence { thread, at } => insert_fence(&mut parts, thread, at),
+            Change::Fence { thread, at } => fences.entry(thread).or_default().push(at),
             Change::Atomic { thread, store } => {
                 let own = program.thread(thread).registers().len();
                 make_atomic(&mut parts.threads[thread.index()], store.index(), own);
@@ -23,6 +25,9 @@ pub fn apply(program: &Program, changes: &[Change]) -> Result<Program, Vec<Inval
                 parts.threads[thread.index()].edges[fence.index()].instr = Instr::Fence;
             }
         }
+    }
+    for (thread, places) in fences {
+        insert_fences(&mut parts, thread, &places);
     }
     Program::new(parts)
 }
@@ -38,18 +43,24 @@ pub fn without_fences(program: &Program) -> Result<Program, Vec<Invalid>> {
     Program::new(parts)
 }
 
-fn insert_fence(parts: &mut ProgramParts, thread: ThreadId, at: Loc) {
+/// A fence at each of the places, which differ.
+fn insert_fences(parts: &mut ProgramParts, thread: ThreadId, places: &[Loc]) {
     let own = &mut parts.threads[thread.index()];
-    let behind = Loc(own.locations.len() as u32);
-    own.locations.push(Location::default());
-    own.edges.iter_mut().filter(|e| e.from == at).for_each(|e| e.from = behind);
-    let (instr, text) = (Instr::Fence, "fence".to_string());
-    own.edges.push(Edge { from: at, to: behind, instr, line: 0, text, origin: None });
-    if own.end == at {
-        own.end = behind;
+    let first = own.locations.len() as u32;
+    let behind: HashMap<Loc, Loc> = places.iter().copied().zip((first..).map(Loc)).collect();
+    own.locations.extend(places.iter().map(|_| Location::default()));
+    for edge in &mut own.edges {
+        edge.from = behind.get(&edge.from).copied().unwrap_or(edge.from);
     }
+    let fence = |(&from, to): (&Loc, Loc)| {
+        let (instr, text) = (Instr::Fence, "fence".to_string());
+        Edge { from, to, instr, line: 0, text, origin: None }
+    };
+    own.edges.extend(places.iter().zip((first..).map(Loc)).map(fence));
+    own.end = behind.get(&own.end).copied().unwrap_or(own.end);
+    let stand_for: Vec<(Loc, Loc)> = places.iter().map(|at| (behind[at], *at)).collect();
     for property in &mut parts.properties {
-        property.pred = at_also(&property.pred, thread, &[(behind, at)]);
+        property.pred = at_also(&property.pred, thread, &stand_for);
     }
 }
 

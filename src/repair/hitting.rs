@@ -7,8 +7,9 @@
 //! next, all cheapest choices, is one comparison away here.
 //! Invariant: all costs are positive, so a cheapest choice has no element that it could do without.
 
+use crate::verdict::{Limit, Limits};
 use bit_set::BitSet;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Every core is a set of elements, by their numbers; `costs` has one entry for each element.
 #[derive(Clone, Debug, Default)]
@@ -41,19 +42,26 @@ impl Cores {
     }
 
     /// A cheapest choice that hits every core: among equals, the one that the order of the elements prefers.
-    pub fn cheapest(&self, costs: &[u64]) -> Vec<usize> {
-        let mut all: Vec<usize> =
-            self.parts().iter().flat_map(|part| Part::dominating(part, costs).one()).collect();
+    pub fn cheapest(&self, costs: &[u64], limits: &Limits) -> Result<Vec<usize>, Limit> {
+        let mut all = Vec::new();
+        for part in self.parts() {
+            all.extend(Part::dominating(&part, costs, limits)?.one()?);
+        }
         all.sort_unstable();
-        all
+        Ok(all)
     }
 
     /// All cheapest choices, at most so many, and whether there are more.
-    pub fn all_cheapest(&self, costs: &[u64], most: usize) -> (Vec<Vec<usize>>, bool) {
+    pub fn all_cheapest(
+        &self,
+        costs: &[u64],
+        most: usize,
+        limits: &Limits,
+    ) -> Result<(Vec<Vec<usize>>, bool), Limit> {
         let mut all = vec![vec![]];
         let mut more = false;
         for part in self.parts() {
-            let (choices, cut) = Part::new(&part, costs).all(most);
+            let (choices, cut) = Part::new(&part, costs, limits).all(most)?;
             let pairs = all.iter().flat_map(|a| choices.iter().map(move |b| [&a[..], &b[..]].concat()));
             let joined: Vec<Vec<usize>> = pairs.take(most).collect();
             more |= cut || all.len() * choices.len() > most;
@@ -61,7 +69,7 @@ impl Cores {
         }
         all.iter_mut().for_each(|choice| choice.sort_unstable());
         all.sort();
-        (all, more)
+        Ok((all, more))
     }
 
     /// Cores that hang together by common elements, apart from those that do not.
@@ -97,6 +105,7 @@ pub fn cost(choice: &[usize], costs: &[u64]) -> u64 {
 struct Part<'a> {
     cores: Vec<Vec<usize>>,
     costs: &'a [u64],
+    limits: &'a Limits,
 }
 
 /// What has been found so far.
@@ -109,17 +118,28 @@ struct Best {
 }
 
 impl<'a> Part<'a> {
-    fn new(cores: &[&[usize]], costs: &'a [u64]) -> Self {
-        Part { cores: cores.iter().map(|c| c.to_vec()).collect(), costs }
+    fn new(cores: &[&[usize]], costs: &'a [u64], limits: &'a Limits) -> Self {
+        Part { cores: cores.iter().map(|c| c.to_vec()).collect(), costs, limits }
     }
 
     /// The same without elements that another does the work of, for no more cost.
-    fn dominating(cores: &[&[usize]], costs: &'a [u64]) -> Self {
-        let elements: BTreeSet<usize> = cores.iter().flat_map(|c| c.iter().copied()).collect();
-        let hits = |e: usize| -> BitSet {
-            cores.iter().enumerate().filter(|(_, c)| c.contains(&e)).map(|(i, _)| i).collect()
-        };
-        let hits: Vec<(usize, BitSet)> = elements.into_iter().map(|e| (e, hits(e))).collect();
+    fn dominating(cores: &[&[usize]], costs: &'a [u64], limits: &'a Limits) -> Result<Self, Limit> {
+        let mut hits: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (core, &e) in cores.iter().enumerate().flat_map(|(i, c)| c.iter().map(move |e| (i, e))) {
+            hits.entry(e).or_default().push(core);
+        }
+        // Of those that do the same work, the cheapest; among equals, the first.
+        let mut of_work: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+        for (e, work) in hits {
+            limits.spend(1 + work.len())?;
+            let best = of_work.entry(work).or_insert(e);
+            if costs[e] < costs[*best] {
+                *best = e;
+            }
+        }
+        let hits: Vec<(usize, BitSet)> =
+            of_work.into_iter().map(|(work, e)| (e, work.into_iter().collect())).collect();
+        limits.spend(hits.len().saturating_mul(hits.len()))?;
         let better = |(e, of_e): &(usize, BitSet), (f, of_f): &(usize, BitSet)| {
             let as_good = of_f.is_subset(of_e) && costs[*e] <= costs[*f];
             let equal = of_f.count() == of_e.count() && costs[*e] == costs[*f];
@@ -128,43 +148,52 @@ impl<'a> Part<'a> {
         let kept: BTreeSet<usize> =
             hits.iter().filter(|f| !hits.iter().any(|e| better(e, f))).map(|(f, _)| *f).collect();
         let keep = |c: &&[usize]| c.iter().copied().filter(|e| kept.contains(e)).collect();
-        Part { cores: cores.iter().map(keep).collect(), costs }
+        Ok(Part { cores: cores.iter().map(keep).collect(), costs, limits })
     }
 
-    fn one(&self) -> Vec<usize> {
-        let (mut choices, _) = self.all(1);
-        choices.pop().expect("cores that are not empty can be hit")
+    fn one(&self) -> Result<Vec<usize>, Limit> {
+        let (mut choices, _) = self.all(1)?;
+        Ok(choices.pop().expect("cores that are not empty can be hit"))
     }
 
-    fn all(&self, most: usize) -> (Vec<Vec<usize>>, bool) {
+    fn all(&self, most: usize) -> Result<(Vec<Vec<usize>>, bool), Limit> {
         let mut best = Best { cost: u64::MAX, choices: vec![], most, more: false };
         let open: Vec<usize> = (0..self.cores.len()).collect();
-        self.branch(&mut vec![], &open, &mut BitSet::new(), &mut best);
-        (best.choices, best.more)
+        self.branch(&mut vec![], &open, &mut BitSet::new(), &mut best)?;
+        Ok((best.choices, best.more))
     }
 
     /// Completes a choice that leaves these cores open, without the elements that were left out before.
-    fn branch(&self, chosen: &mut Vec<usize>, open: &[usize], out: &mut BitSet, best: &mut Best) {
+    fn branch(
+        &self,
+        chosen: &mut Vec<usize>,
+        open: &[usize],
+        out: &mut BitSet,
+        best: &mut Best,
+    ) -> Result<(), Limit> {
+        self.limits.spend(open.iter().map(|&c| 2 * self.cores[c].len()).sum())?;
         let so_far = cost(chosen, self.costs);
         let Some(&next) = open.iter().min_by_key(|&&c| self.left(c, out).count()) else {
-            return best.take(so_far, chosen);
+            best.take(so_far, chosen);
+            return Ok(());
         };
-        let Some(bound) = self.bound(open, out) else { return };
+        let Some(bound) = self.bound(open, out) else { return Ok(()) };
         let least = so_far.saturating_add(bound);
         if least > best.cost || (least == best.cost && best.most == 1) {
-            return;
+            return Ok(());
         }
         let elements: Vec<usize> = self.left(next, out).collect();
         for &e in &elements {
             let rest: Vec<usize> = open.iter().copied().filter(|&c| !self.cores[c].contains(&e)).collect();
             chosen.push(e);
-            self.branch(chosen, &rest, out, best);
+            self.branch(chosen, &rest, out, best)?;
             chosen.pop();
             out.insert(e);
         }
         elements.iter().for_each(|&e| {
             out.remove(e);
         });
+        Ok(())
     }
 
     fn left(&self, core: usize, out: &BitSet) -> impl Iterator<Item = usize> {
@@ -213,6 +242,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Without limits.
+    impl Cores {
+        fn one(&self, costs: &[u64]) -> Vec<usize> {
+            self.cheapest(costs, &Limits::default()).unwrap()
+        }
+
+        fn all(&self, costs: &[u64], most: usize) -> (Vec<Vec<usize>>, bool) {
+            self.all_cheapest(costs, most, &Limits::default()).unwrap()
+        }
+    }
+
     fn cores(sets: &[&[usize]]) -> Cores {
         let mut cores = Cores::default();
         sets.iter().for_each(|s| {
@@ -223,16 +263,16 @@ mod tests {
 
     #[test]
     fn nothing_is_needed_where_there_are_no_cores() {
-        assert!(cores(&[]).cheapest(&[]).is_empty());
-        assert_eq!(cores(&[]).all_cheapest(&[], 9), (vec![vec![]], false));
+        assert!(cores(&[]).one(&[]).is_empty());
+        assert_eq!(cores(&[]).all(&[], 9), (vec![vec![]], false));
     }
 
     #[test]
     fn an_element_of_several_cores_is_worth_more() {
         let cores = cores(&[&[0, 1], &[1, 2]]);
-        assert_eq!(cores.cheapest(&[1, 1, 1]), [1]);
-        assert_eq!(cores.cheapest(&[1, 3, 1]), [0, 2]);
-        assert_eq!(cores.all_cheapest(&[1, 2, 1], 9), (vec![vec![0, 2], vec![1]], false));
+        assert_eq!(cores.one(&[1, 1, 1]), [1]);
+        assert_eq!(cores.one(&[1, 3, 1]), [0, 2]);
+        assert_eq!(cores.all(&[1, 2, 1], 9), (vec![vec![0, 2], vec![1]], false));
     }
 
     #[test]
@@ -246,9 +286,9 @@ mod tests {
     #[test]
     fn parts_that_share_nothing_multiply() {
         let cores = cores(&[&[0, 1], &[2, 3], &[4, 5, 6]]);
-        let (all, more) = cores.all_cheapest(&[1; 7], 100);
+        let (all, more) = cores.all(&[1; 7], 100);
         assert_eq!((all.len(), more), (12, false));
-        let (some, more) = cores.all_cheapest(&[1; 7], 5);
+        let (some, more) = cores.all(&[1; 7], 5);
         assert_eq!((some.len(), more), (5, true));
     }
 
@@ -276,8 +316,8 @@ mod tests {
                 cores.add(set.clone());
             }
             let (least, good) = by_force(&sets, &costs);
-            prop_assert_eq!(cost(&cores.cheapest(&costs), &costs), least);
-            prop_assert_eq!(cores.all_cheapest(&costs, 1000), (good, false));
+            prop_assert_eq!(cost(&cores.one(&costs), &costs), least);
+            prop_assert_eq!(cores.all(&costs, 1000), (good, false));
         }
     }
 }

@@ -142,9 +142,15 @@ impl<'a> Search<'a> {
             allowed: self.menu.changes.len(),
             cores: self.cores.len(),
             checks: self.checks,
-            lower_bound: cost(&self.cores.cheapest(&self.menu.costs), &self.menu.costs),
+            lower_bound: self.lower_bound(),
             stats: self.stats,
         })
+    }
+
+    /// What every repair costs, as far as that can be told within the limits.
+    fn lower_bound(&self) -> u64 {
+        let cheapest = self.cores.cheapest(&self.menu.costs, self.limits);
+        cheapest.map_or(0, |choice| cost(&choice, &self.menu.costs))
     }
 
     fn answer(&mut self) -> Result<RepairAnswer, Internal> {
@@ -157,7 +163,13 @@ impl<'a> Search<'a> {
             }
         }
         loop {
-            let choice = self.next_choice();
+            let choice = match self.next_choice() {
+                Ok(choice) => choice,
+                Err(limit) => match self.leave(&[], limit)? {
+                    Some(answer) => return Ok(answer),
+                    None => continue,
+                },
+            };
             if let Some(robust) = self.instead_of(&choice) {
                 return self.enough(robust);
             }
@@ -228,14 +240,14 @@ impl<'a> Search<'a> {
     }
 
     /// A cheapest choice that no run refutes so far.
-    fn next_choice(&self) -> Vec<usize> {
+    fn next_choice(&self) -> Result<Vec<usize>, Limit> {
         let mut all = self.cores.clone();
         self.detours.join_into(&mut all);
-        let choice = all.cheapest(&self.menu.costs);
+        let choice = all.cheapest(&self.menu.costs, self.limits)?;
         let (cores, least) = (self.cores.len(), cost(&choice, &self.menu.costs));
         self.limits
             .take_note(format!("{cores} cores, cost at least {least}, {} changes on trial", choice.len()));
-        choice
+        Ok(choice)
     }
 
     /// Checks the program with the choice built in. A run against the aim is a new core; all changes of that core are
@@ -284,8 +296,11 @@ impl<'a> Search<'a> {
     }
 
     fn judge_robustness(&mut self, program: &Program) -> Result<Judgement, Internal> {
-        let quiet = || engine::quiet(program, &Goal::of(program), &self.options);
-        let quiet = if self.only_property { quiet() } else { None };
+        let quiet = || engine::quiet(program, &Goal::of(program), &self.options, self.limits);
+        let quiet = match if self.only_property { quiet() } else { Ok(None) } {
+            Ok(quiet) => quiet,
+            Err(limit) => return Ok(Judgement::Undecided(limit)),
+        };
         let program = quiet.as_ref().unwrap_or(program);
         let found = engine::witnesses(program, &self.options, self.limits, self.patience)?;
         self.count(&found.stats);
@@ -371,7 +386,9 @@ impl<'a> Search<'a> {
         let mut doubtful = BTreeSet::new();
         let least = cost(&first, &self.menu.costs);
         loop {
-            let (all, more) = self.cores.all_cheapest(&self.menu.costs, most);
+            let Ok((all, more)) = self.cores.all_cheapest(&self.menu.costs, most, self.limits) else {
+                return Ok((good.into_iter().collect(), true));
+            };
             let of_least = all.into_iter().filter(|c| cost(c, &self.menu.costs) == least);
             let Some(next) = of_least.into_iter().find(|c| !good.contains(c) && !doubtful.contains(c)) else {
                 return Ok((good.into_iter().collect(), more || !doubtful.is_empty()));

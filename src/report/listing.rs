@@ -9,26 +9,33 @@ use crate::model::access::Futures;
 use crate::model::interval::Intervals;
 use crate::model::live::{Live, Watched};
 use crate::model::{Addr, Atom, Loc, Program, PropertyKind, Reg, ThreadId, Value, Variable};
+use crate::verdict::{Limit, Limits};
 use std::fmt::Write;
 
 /// Cells of one set that are named; access sets are exact up to 62 cells.
 const MAX_NAMED: usize = 8;
 const MAX_EXACT: usize = 62;
+/// Live registers of one location that are named.
+const MAX_LIVE: usize = 32;
 const INDENT: usize = 2;
+/// What a row costs, in steps of an analysis.
+const ROW: usize = 100;
 
 /// The whole listing, statistics at its end.
-pub fn listing(program: &Program, color: bool) -> String {
+pub fn listing(program: &Program, color: bool, limits: &Limits) -> Result<String, Limit> {
     let color = if color { Color::On } else { Color::Off };
     let facts = Facts {
-        live: Live::of(program, &watched(program), |_, _| false),
-        futures: Futures::of(program, &Intervals::of(program), |_, _| false),
+        live: Live::of(program, &watched(program), |_, _| false, limits)?,
+        futures: Futures::of(program, &Intervals::of(program, limits)?, |_, _| false, limits)?,
     };
     let mut parts = vec![memory(program, color)];
-    parts.extend(program.thread_ids().map(|t| thread(program, t, &facts, color)));
+    for t in program.thread_ids() {
+        parts.push(thread(program, t, &facts, color, limits)?);
+    }
     parts.push(properties(program, color));
     parts.push(statistics(program));
     parts.retain(|part| !part.is_empty());
-    parts.join("\n")
+    Ok(parts.join("\n"))
 }
 
 struct Facts {
@@ -92,24 +99,31 @@ fn initial(values: &[Value]) -> String {
     named.join(" ") + if values.len() > MAX_NAMED { " …" } else { "" }
 }
 
-fn thread(program: &Program, t: ThreadId, facts: &Facts, color: Color) -> String {
+fn thread(
+    program: &Program,
+    t: ThreadId,
+    facts: &Facts,
+    color: Color,
+    limits: &Limits,
+) -> Result<String, Limit> {
     let thread = program.thread(t);
     let left = [Align::Left, Align::Right, Align::Left, Align::Left, Align::Left, Align::Left, Align::Left];
     let mut table = Table::new(left.to_vec());
     table.row(head(&["at", "line", "instruction", "to", "live", "reads", "writes"]));
     for loc in thread.locations() {
+        limits.spend(ROW)?;
         thread_rows(program, t, loc, facts, &mut table);
     }
-    format!("thread {}\n{}", thread.name(), table.render(INDENT, color))
+    Ok(format!("thread {}\n{}", thread.name(), table.render(INDENT, color)))
 }
 
 /// One row for each edge out of the location; what holds at the location stands in the first.
 fn thread_rows(program: &Program, t: ThreadId, loc: Loc, facts: &Facts, table: &mut Table) {
     let thread = program.thread(t);
     let future = facts.futures.at(t, loc);
-    let live: Vec<&str> = facts.live.at(t, loc).iter().map(|r| thread.register_name(Reg(r as u16))).collect();
+    let live = facts.live.at(t, loc).iter().map(|r| thread.register_name(Reg(r as u16)));
     let about = [
-        plain(live.join(" ")),
+        plain(registers(live)),
         plain(cells(program, |a| future.may_read(a))),
         plain(cells(program, |a| future.may_write(a))),
     ];
@@ -140,6 +154,12 @@ fn place(program: &Program, t: ThreadId, loc: Loc) -> Cell {
     }
     let tone = if labels.is_empty() { Tone::Quiet } else { Tone::Head };
     Cell::new(names.join(" "), tone)
+}
+
+/// Names of registers, as many as anyone will read.
+fn registers<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
+    let named: Vec<&str> = names.by_ref().take(MAX_LIVE).collect();
+    named.join(" ") + if names.next().is_some() { " …" } else { "" }
 }
 
 fn cells(program: &Program, chosen: impl Fn(u32) -> bool) -> String {
@@ -218,6 +238,6 @@ statistics
   cells       4
   properties  1
 ";
-        assert_eq!(listing(&program, false), expected);
+        assert_eq!(listing(&program, false, &Limits::default()).unwrap(), expected);
     }
 }

@@ -11,7 +11,7 @@
 use crate::model::access::{self, Access, Futures};
 use crate::model::interval::Intervals;
 use crate::model::{Edge, EdgeId, Instr, Loc, Program, Thread, ThreadId, Value};
-use crate::verdict::AttackCount;
+use crate::verdict::{AttackCount, Limit, Limits};
 use std::collections::HashMap;
 
 /// A store that may be worth delaying.
@@ -40,13 +40,13 @@ pub enum Pruning {
 }
 
 impl Attacks {
-    pub fn of(program: &Program, pruning: Pruning) -> Attacks {
-        let text = Text::new(program);
+    pub fn of(program: &Program, pruning: Pruning, limits: &Limits) -> Result<Attacks, Limit> {
+        let text = Text::new(program, limits)?;
         let mut attacks = Attacks::default();
         for t in program.thread_ids() {
-            attacks.add(&text, t, pruning);
+            attacks.add(&text, t, pruning, limits)?;
         }
-        attacks
+        Ok(attacks)
     }
 
     /// Is the attack one of those that are left?
@@ -64,12 +64,13 @@ impl Attacks {
         threads.windows(2).all(|pair| of(pair[0]).eq(of(pair[1])))
     }
 
-    fn add(&mut self, text: &Text<'_>, t: ThreadId, pruning: Pruning) {
+    fn add(&mut self, text: &Text<'_>, t: ThreadId, pruning: Pruning, limits: &Limits) -> Result<(), Limit> {
         let thread = text.program.thread(t);
         let all_loads = edges_where(thread, |i| matches!(i, Instr::Load { .. })).count();
         let (mut roads, mut judge) = (Roads::new(thread), Judge::new(text, t));
         for (store, edge) in edges_where(thread, |i| matches!(i, Instr::Store { .. })) {
             let region = roads.mark_unfenced(edge.to);
+            limits.spend(4 * region.len())?;
             let mut loads: Vec<EdgeId> =
                 region.iter().flat_map(|l| &roads.loads[l.index()]).copied().collect();
             loads.sort_unstable();
@@ -91,6 +92,7 @@ impl Attacks {
                 self.stores.push(DelayedStore { thread: t, edge: store, loads, leads_on });
             }
         }
+        Ok(())
     }
 }
 
@@ -114,18 +116,18 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    fn new(program: &'a Program) -> Self {
-        let intervals = Intervals::of(program);
+    fn new(program: &'a Program, limits: &Limits) -> Result<Self, Limit> {
+        let intervals = Intervals::of(program, limits)?;
         let of =
             |t: ThreadId, e: &Edge| access::of_instr(program, &e.instr, || intervals.address(t, e)).cells();
         let all = |t: ThreadId| program.thread(t).edges().map(|(_, e)| of(t, e)).collect();
         let has_blocks = |t: &Thread| t.edges().any(|(_, e)| matches!(e.instr, Instr::Lock));
-        Text {
+        Ok(Text {
             program,
             access: program.thread_ids().map(all).collect(),
-            futures: Futures::of(program, &intervals, |_, _| false),
+            futures: Futures::of(program, &intervals, |_, _| false, limits)?,
             has_blocks: program.threads().iter().map(has_blocks).collect(),
-        }
+        })
     }
 
     fn others(&self, t: ThreadId) -> impl Iterator<Item = ThreadId> {

@@ -13,19 +13,20 @@
 //! whether they are, `sem::replay` says. Not here: looking for witnesses.
 
 use crate::model::{Addr, ThreadId};
-use crate::verdict::{Action, Event, Kind, Relation, Source};
+use crate::verdict::{Action, Event, Kind, Limit, Limits, Relation, Source};
 use bit_set::BitSet;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::unionfind::UnionFind;
-use petgraph::visit::EdgeRef;
+use petgraph::visit::{Dfs, EdgeRef};
 use std::collections::{HashMap, VecDeque};
 use thiserror::Error;
 
 /// The nodes are the events, by their index. Program order and coherence are given by their immediate steps.
 pub type Graph = DiGraph<(), Relation, u32>;
 
-/// The happens-before relation of one computation, and its strict transitive closure.
+/// The happens-before relation of one computation. What happens after one event is found by walking: nobody asks of more
+/// than a few, and the whole closure of a long computation would take more memory than everything else.
 #[derive(Clone, Debug)]
 pub struct HappensBefore {
     graph: Graph,
@@ -33,8 +34,8 @@ pub struct HappensBefore {
     class: Vec<usize>,
     /// Per event, its strongly connected component.
     component: Vec<usize>,
-    /// Per component, those that can be reached by leaving a class: itself only if it has several.
-    later: Vec<BitSet>,
+    /// Per component, whether it has several classes: then each of them happens after itself.
+    cyclic: Vec<bool>,
 }
 
 impl HappensBefore {
@@ -47,8 +48,8 @@ impl HappensBefore {
         equate(&mut graph, events);
         order_memory(&mut graph, events);
         let class = classes(&graph);
-        let (component, later) = closure(&graph, &class);
-        HappensBefore { graph, class, component, later }
+        let (component, cyclic) = components(&graph, &class);
+        HappensBefore { graph, class, component, cyclic }
     }
 
     pub fn graph(&self) -> &Graph {
@@ -60,14 +61,22 @@ impl HappensBefore {
         self.class[a] == self.class[b]
     }
 
-    /// Does `b` happen after `a`? Not because the two are one event, but by a conflict or by program order.
-    pub fn after(&self, a: usize, b: usize) -> bool {
-        self.later[self.component[a]].contains(self.component[b])
+    /// The events that happen after one. Not because they are one event with it, but by a conflict or by program order.
+    pub fn after(&self, event: usize) -> BitSet {
+        let mut after: BitSet = BitSet::new();
+        let mut walk = Dfs::new(&self.graph, NodeIndex::new(event));
+        let own = self.component[event];
+        while let Some(node) = walk.next(&self.graph) {
+            if self.component[node.index()] != own || self.cyclic[own] {
+                after.insert(node.index());
+            }
+        }
+        after
     }
 
     /// Then no SC computation has this happens-before relation.
     pub fn is_cyclic(&self) -> bool {
-        (0..self.class.len()).any(|e| self.after(e, e))
+        self.cyclic.contains(&true)
     }
 
     /// A cycle through as few classes as possible: events, each with its relation to the next, and the last with
@@ -75,14 +84,23 @@ impl HappensBefore {
     ///
     /// All relations but `Same` lead from an event to a later one. So a cycle goes through a class that is torn apart, with
     /// other events between its own: it is enough to begin with those.
-    pub fn cycle(&self) -> Option<Vec<(usize, Relation)>> {
+    pub fn cycle(&self, limits: &Limits) -> Result<Option<Vec<(usize, Relation)>>, Limit> {
         let mut members = vec![Vec::new(); self.class.len()];
         for (event, &class) in self.class.iter().enumerate() {
             members[class].push(event);
         }
         let torn = |own: &[usize]| own.last().is_some_and(|last| last - own[0] >= own.len());
-        let starts = (0..members.len()).filter(|&class| torn(&members[class]) && self.after(class, class));
-        let links = starts.filter_map(|start| self.cycle_through(start, &members)).min_by_key(Vec::len)?;
+        let cyclic = |class: usize| self.cyclic[self.component[class]];
+        let mut shortest: Option<Vec<Link>> = None;
+        for start in (0..members.len()).filter(|&class| torn(&members[class]) && cyclic(class)) {
+            let most = shortest.as_ref().map_or(usize::MAX, |links| links.len() - 1);
+            shortest = self.cycle_through(start, &members, most, limits)?.or(shortest);
+        }
+        Ok(shortest.map(|links| self.events_of(&links)))
+    }
+
+    /// The events of a cycle of classes.
+    fn events_of(&self, links: &[Link]) -> Vec<(usize, Relation)> {
         let mut cycle = Vec::new();
         for (i, link) in links.iter().enumerate() {
             cycle.push((link.from, link.relation));
@@ -90,27 +108,38 @@ impl HappensBefore {
                 cycle.push((link.to, Relation::Same));
             }
         }
-        Some(cycle)
+        cycle
     }
 
-    /// Breadth-first search from the class back to it.
-    fn cycle_through(&self, start: usize, members: &[Vec<usize>]) -> Option<Vec<Link>> {
+    /// Breadth-first search from the class back to it, in at most so many steps.
+    fn cycle_through(
+        &self,
+        start: usize,
+        members: &[Vec<usize>],
+        most: usize,
+        limits: &Limits,
+    ) -> Result<Option<Vec<Link>>, Limit> {
         let mut came_by: Vec<Option<Link>> = vec![None; members.len()];
+        limits.spend(1 + members.len() / 8)?;
         let mut overtaken = BitSet::new();
-        let mut todo = VecDeque::from([start]);
-        while let Some(class) = todo.pop_front() {
-            for link in self.links_from(&members[class], &mut overtaken) {
+        let mut todo = VecDeque::from([(start, 1)]);
+        while let Some((class, steps)) = todo.pop_front()
+            && steps <= most
+        {
+            let links = self.links_from(&members[class], &mut overtaken);
+            limits.spend(1 + links.len())?;
+            for link in links {
                 let to = self.class[link.to];
                 if to == start {
-                    return Some(self.walk_back(link, &came_by));
+                    return Ok(Some(self.walk_back(link, &came_by)));
                 }
                 came_by[to].get_or_insert_with(|| {
-                    todo.push_back(to);
+                    todo.push_back((to, steps + 1));
                     link
                 });
             }
         }
-        None
+        Ok(None)
     }
 
     fn walk_back(&self, last: Link, came_by: &[Option<Link>]) -> Vec<Link> {
@@ -264,28 +293,16 @@ fn classes(graph: &Graph) -> Vec<usize> {
     sets.into_labeling().into_iter().enumerate().map(|(i, set)| *first.entry(set).or_insert(i)).collect()
 }
 
-/// Per event its component, and per component those that come later. Classes lie inside components, and components
-/// come with those that they lead to before them.
-fn closure(graph: &Graph, class: &[usize]) -> (Vec<usize>, Vec<BitSet>) {
+/// Per event its component, and per component whether it has several classes. Classes lie inside components.
+fn components(graph: &Graph, class: &[usize]) -> (Vec<usize>, Vec<bool>) {
     let components = kosaraju_scc(graph);
     let mut component = vec![0; graph.node_count()];
     for (c, members) in components.iter().enumerate() {
         members.iter().for_each(|m| component[m.index()] = c);
     }
-    let mut later: Vec<BitSet> = Vec::with_capacity(components.len());
-    for (c, members) in components.iter().enumerate() {
-        let mut set = BitSet::new();
-        for next in members.iter().flat_map(|&m| graph.neighbors(m)).map(|n| component[n.index()]) {
-            if next != c && set.insert(next) {
-                set.union_with(&later[next]);
-            }
-        }
-        if members.iter().any(|m| class[m.index()] != class[members[0].index()]) {
-            set.insert(c);
-        }
-        later.push(set);
-    }
-    (component, later)
+    let several =
+        |members: &Vec<NodeIndex<u32>>| members.iter().any(|m| class[m.index()] != class[members[0].index()]);
+    (component, components.iter().map(several).collect())
 }
 
 /// The store that is delayed and the load that overtakes it, as events of a computation; both are the attacker's.
@@ -332,9 +349,10 @@ pub fn check_witness(events: &[Event], attack: &Attack) -> Result<(), Broken> {
     let address = events[attack.load].address;
     let harmless = |e: &Event| e.thread() == attacker && e.kind == Kind::Flush && e.address != address;
     refuse(events, flush + 1..events.len(), Broken::W4, |_, e| !harmless(e))?;
-    refuse(events, 0..events.len(), Broken::W4, |i, e| buffers(e) && flush_of(events, i).is_none())?;
-    let hb = HappensBefore::of(events);
-    refuse(events, attack.load + 1..flush + 1, Broken::W5, |i, _| !hb.after(attack.load, i))
+    let flushed: BitSet = events.iter().filter_map(|e| e.store).collect();
+    refuse(events, 0..events.len(), Broken::W4, |i, e| buffers(e) && !flushed.contains(i))?;
+    let after = HappensBefore::of(events).after(attack.load);
+    refuse(events, attack.load + 1..flush + 1, Broken::W5, |i, _| !after.contains(i))
 }
 
 /// The flush of the attack's store, if store, load and flush are one thread's and in this order.
@@ -393,8 +411,8 @@ pub fn flush_of(events: &[Event], store: usize) -> Option<usize> {
 pub fn normalised(events: &[Event], attack: &Attack) -> (Vec<Action>, Attack) {
     let Attack { store, load } = *attack;
     let flush = flush_of(events, store).unwrap_or(events.len());
-    let hb = HappensBefore::of(events);
-    let (stay, moved): (Vec<usize>, Vec<usize>) = (load + 1..flush).partition(|&e| hb.after(load, e));
+    let after = HappensBefore::of(events).after(load);
+    let (stay, moved): (Vec<usize>, Vec<usize>) = (load + 1..flush).partition(|&e| after.contains(e));
     let attack = Attack { store, load: load + moved.len() };
     let order = (0..load).chain(moved).chain([load]).chain(stay).chain(flush..events.len());
     (order.map(|i| events[i].action).collect(), attack)
@@ -408,6 +426,10 @@ mod tests {
     use crate::sem::{State, replay};
     use crate::verdict::{Act, Goal, Model};
     use Relation::*;
+
+    fn cycle_of(hb: &HappensBefore) -> Option<Vec<(usize, Relation)>> {
+        hb.cycle(&Limits::default()).unwrap()
+    }
 
     /// The simplified Dekker of Figure 1, with something to spare in both threads.
     const DEKKER: &str = "
@@ -450,13 +472,15 @@ mod tests {
     }
 
     fn perform(program: &Program, actions: Vec<Action>) -> Vec<Event> {
-        replay::perform(program, Model::Tso, &Goal::default(), actions).expect("the run is possible").0
+        replay::perform(program, Model::Tso, &Goal::default(), actions, &Limits::default())
+            .expect("the run is possible")
+            .0
     }
 
     fn cycle(events: &[Event]) -> Option<Vec<(usize, Relation)>> {
         let hb = HappensBefore::of(events);
-        assert_eq!(hb.is_cyclic(), hb.cycle().is_some());
-        hb.cycle()
+        assert_eq!(hb.is_cyclic(), cycle_of(&hb).is_some());
+        cycle_of(&hb)
     }
 
     fn edges(hb: &HappensBefore, relation: Relation) -> Vec<(usize, usize)> {
@@ -499,10 +523,10 @@ mod tests {
     #[test]
     fn events_that_are_one_are_not_after_each_other() {
         let hb = HappensBefore::of(&run(BLOCK, "0 0 0 0! 0"));
-        assert!((0..5).all(|a| (0..5).all(|b| hb.same(a, b) && !hb.after(a, b))));
+        assert!((0..5).all(|a| (0..5).all(|b| hb.same(a, b) && !hb.after(a).contains(b))));
         let hb = HappensBefore::of(&run(EARLY_READ, "0 0 0 0! 0!"));
-        assert!(hb.same(0, 3) && !hb.after(0, 3) && !hb.after(3, 0));
-        assert!(hb.after(0, 2) && hb.after(3, 2) && !hb.after(2, 0));
+        assert!(hb.same(0, 3) && !hb.after(0).contains(3) && !hb.after(3).contains(0));
+        assert!(hb.after(0).contains(2) && hb.after(3).contains(2) && !hb.after(2).contains(0));
     }
 
     #[test]

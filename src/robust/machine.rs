@@ -33,7 +33,7 @@ use crate::reach::{
     CEdge, Look, Machine, Memory, Node, Op, Pending, ProgramMachine, Record, Reductions, Scratch, Sink,
     Sleep, Taken, Wanted, Work, lock_slot, renamed,
 };
-use crate::verdict::{Act, Action, Goal};
+use crate::verdict::{Act, Action, Goal, Limit, Limits};
 use bit_set::BitSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -63,6 +63,9 @@ struct Target {
     /// Attacks of this store that have not succeeded yet.
     open: AtomicUsize,
 }
+
+/// What it costs to expand a state, in steps.
+const EXPANSION: usize = 500;
 
 /// How a cell was touched by events that happen after the load.
 const NOT: Value = 0;
@@ -136,11 +139,12 @@ impl<'a> AttackMachine<'a> {
         attacks: &Attacks,
         known: &'a KnownPaths,
         reductions: Reductions,
-    ) -> AttackMachine<'a> {
+        limits: &Limits,
+    ) -> Result<AttackMachine<'a>, Limit> {
         // Known paths are known of certain threads.
         let symmetry = reductions.symmetry && known.is_empty();
         let reductions = Reductions { prune: false, mute: false, late: false, symmetry, ..reductions };
-        let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions)
+        let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions, limits)?
             .symmetric_if(|members| attacks.are_alike(members));
         let mut numbered = Vec::new();
         let targets: Vec<Target> =
@@ -153,10 +157,10 @@ impl<'a> AttackMachine<'a> {
             begin[target.thread][node as usize].push(i);
         }
         let slots = Slots { cells: program.cells(), threads: program.threads().len() };
-        let mut intervals = intervals(program, attacks, slots, reductions);
+        let mut intervals = intervals(program, attacks, slots, reductions, limits)?;
         intervals[Slots::TRAIL] = Interval { lo: 0, hi: known.last_place() as Value };
         let layout = Layout::loose(intervals.into_iter().enumerate());
-        AttackMachine { program, base, targets, begin, attacks: numbered, known, slots, layout }
+        Ok(AttackMachine { program, base, targets, begin, attacks: numbered, known, slots, layout })
     }
 
     /// Words of a packed state of phase 2 or 3.
@@ -530,8 +534,14 @@ impl Attack {
 }
 
 /// What the slots of an attack may hold.
-fn intervals(program: &Program, attacks: &Attacks, slots: Slots, reductions: Reductions) -> Vec<Interval> {
-    let known = Intervals::of(program);
+fn intervals(
+    program: &Program,
+    attacks: &Attacks,
+    slots: Slots,
+    reductions: Reductions,
+    limits: &Limits,
+) -> Result<Vec<Interval>, Limit> {
+    let known = Intervals::of(program, limits)?;
     let up_to = |hi: usize| Interval { lo: 0, hi: hi as Value };
     let mut all = vec![Interval::constant(0); slots.count()];
     all[Slots::TARGET] = up_to(attacks.stores.len().saturating_sub(1));
@@ -550,7 +560,7 @@ fn intervals(program: &Program, attacks: &Attacks, slots: Slots, reductions: Red
     for thread in 0..slots.threads {
         all[slots.helper(thread)] = Interval::BOOL;
     }
-    all
+    Ok(all)
 }
 
 impl Machine for AttackMachine<'_> {
@@ -618,15 +628,16 @@ impl Machine for AttackMachine<'_> {
         self.base.expand(phase1, state, wanted, sleep, sink);
     }
 
-    fn trace(&self, line: &[Vec<u64>]) -> Vec<Action> {
+    fn trace(&self, line: &[Vec<u64>], limits: &Limits) -> Result<Vec<Action>, Limit> {
         let begun = line.iter().position(|state| !self.is_phase_1(state)).unwrap_or(line.len());
-        let (mut actions, names) = self.base.walk(&line[..begun]);
+        let (mut actions, names) = self.base.walk(&line[..begun], limits)?;
         self.forget_errors(&mut actions, &line[begun - 1], &names);
         let mut actions = self.drained(actions, None);
         for pair in line[begun - 1..].windows(2) {
+            limits.spend(EXPANSION)?;
             actions.extend(self.step(&pair[0], &pair[1]).into_iter().map(|a| renamed(a, &names)));
         }
-        actions
+        Ok(actions)
     }
 }
 

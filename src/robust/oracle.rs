@@ -12,8 +12,9 @@ use super::known::KnownPaths;
 use super::machine::AttackMachine;
 use crate::model::{EdgeId, Program, ThreadId};
 use crate::reach::{Goals, Order, Reductions, Search, explore};
-use crate::sem::replay::follow;
+use crate::sem::replay::{Stopped, follow};
 use crate::verdict::{Act, Action, Event, Kind, Limit, Limits, Model, Stats, Witness};
+use std::collections::HashMap;
 use std::time::Instant;
 use thiserror::Error;
 
@@ -55,24 +56,65 @@ pub struct Suspect {
 /// Does the program have witnesses?
 pub fn ask(program: &Program, question: &Question, limits: &Limits) -> Reply {
     let start = Instant::now();
-    let attacks = Attacks::of(program, question.pruning);
     let stats = Stats { workers: question.workers, ..Stats::default() };
-    let mut reply = Reply { suspects: vec![], limit: None, attacks, stats };
-    if !reply.attacks.stores.is_empty() {
-        let machine = AttackMachine::new(program, &reply.attacks, &question.known, question.reductions);
-        let Question { goals, most, workers, .. } = *question;
-        let search = Search { goals, most, ..Search::new(Order::BestFirst, workers) };
-        let found = explore(&machine, limits, search);
-        reply.stats.states = found.states;
-        reply.stats.transitions = found.transitions;
-        reply.stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
-        reply.stats.words = machine.words();
-        let too_large = || machine.too_large().then(|| Limit::StateSize(machine.words()));
-        reply.limit = found.limit.or_else(too_large);
-        reply.suspects = found.goals.into_iter().map(|(_, actions)| Suspect { actions }).collect();
+    let mut reply = Reply { suspects: vec![], limit: None, attacks: Attacks::default(), stats };
+    if let Err(limit) = reply.search(program, question, limits) {
+        reply.limit = Some(limit);
     }
     reply.stats.time = start.elapsed();
     reply
+}
+
+impl Reply {
+    /// What there is to say if a limit was reached before anything was asked.
+    pub fn unasked(workers: usize, limit: Limit) -> Reply {
+        let stats = Stats { workers, ..Stats::default() };
+        Reply { suspects: vec![], limit: Some(limit), attacks: Attacks::default(), stats }
+    }
+
+    fn search(&mut self, program: &Program, question: &Question, limits: &Limits) -> Result<(), Limit> {
+        self.attacks = Attacks::of(program, question.pruning, limits)?;
+        if self.attacks.stores.is_empty() {
+            return Ok(());
+        }
+        let Question { goals, most, workers, reductions, .. } = *question;
+        let machine = AttackMachine::new(program, &self.attacks, &question.known, reductions, limits)?;
+        let search = Search { goals, most, ..Search::new(Order::BestFirst, workers) };
+        let found = explore(&machine, limits, search);
+        self.stats.states = found.states;
+        self.stats.transitions = found.transitions;
+        self.stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
+        self.stats.words = machine.words();
+        let too_large = || machine.too_large().then(|| Limit::StateSize(machine.words()));
+        self.limit = found.limit.or_else(too_large);
+        self.suspects = found.goals.into_iter().map(|(_, actions)| Suspect { actions }).collect();
+        Ok(())
+    }
+}
+
+/// Why a suspect is no witness.
+enum Doubt {
+    Refuted(Refuted),
+    Limit(Limit),
+}
+
+impl From<Limit> for Doubt {
+    fn from(limit: Limit) -> Doubt {
+        Doubt::Limit(limit)
+    }
+}
+
+impl From<Stopped> for Doubt {
+    fn from(stopped: Stopped) -> Doubt {
+        match stopped {
+            Stopped::Mismatch(m) => refuted(&format!("does not replay: {m}")),
+            Stopped::Limit(limit) => Doubt::Limit(limit),
+        }
+    }
+}
+
+fn refuted(why: &str) -> Doubt {
+    Doubt::Refuted(Refuted(why.to_string()))
 }
 
 impl Suspect {
@@ -96,35 +138,41 @@ impl Suspect {
     }
 
     /// The computation of the decisions, once the attacker has flushed, as a checked witness.
-    pub fn judged(&self, program: &Program) -> Result<Witness, Refuted> {
+    pub fn judged(&self, program: &Program, limits: &Limits) -> Result<Result<Witness, Limit>, Refuted> {
+        match self.witness(program, limits) {
+            Ok(witness) => Ok(Ok(witness)),
+            Err(Doubt::Limit(limit)) => Ok(Err(limit)),
+            Err(Doubt::Refuted(refuted)) => Err(refuted),
+        }
+    }
+
+    fn witness(&self, program: &Program, limits: &Limits) -> Result<Witness, Doubt> {
         let mut actions = self.actions.clone();
-        let refuted = |why: String| Refuted(why);
-        let walk = |actions: &[Action]| {
-            let events = follow(program, Model::Tso, actions.iter().copied());
-            events.map_err(|m| refuted(format!("does not replay: {m}")))
-        };
-        let (attacker, pending) =
-            delaying(&walk(&actions)?).ok_or_else(|| refuted("delays nothing".into()))?;
+        let walk = |actions: &[Action]| follow(program, Model::Tso, actions.iter().copied(), limits);
+        let (attacker, pending) = delaying(&walk(&actions)?).ok_or_else(|| refuted("delays nothing"))?;
         actions.extend(std::iter::repeat_n(Action { thread: attacker, act: Act::Flush }, pending));
         let events = walk(&actions)?;
-        let attack = attack(&events, attacker).ok_or_else(|| refuted("has no load that overtakes".into()))?;
+        let attack = attack(&events, attacker).ok_or_else(|| refuted("has no load that overtakes"))?;
         let (actions, attack) = normalised(&events, &attack);
         let events = walk(&actions)?;
-        check_witness(&events, &attack).map_err(|broken| refuted(broken.to_string()))?;
-        let cycle = HappensBefore::of(&events).cycle().ok_or_else(|| refuted("has no cycle".into()))?;
+        check_witness(&events, &attack).map_err(|broken| refuted(&broken.to_string()))?;
+        let cycle = HappensBefore::of(&events).cycle(limits)?.ok_or_else(|| refuted("has no cycle"))?;
         Ok(Witness { events, store: attack.store, load: attack.load, cycle })
     }
 }
 
 /// The thread that still has stores in its buffer, and how many.
 fn delaying(events: &[Event]) -> Option<(ThreadId, usize)> {
-    let pending = |t: ThreadId| {
-        let of = |kind: Kind| {
-            events.iter().filter(|e| e.thread() == t && e.kind == kind && e.trap.is_none()).count()
-        };
-        of(Kind::Store) - of(Kind::Flush)
-    };
-    events.iter().map(|e| e.thread()).find(|&t| pending(t) > 0).map(|t| (t, pending(t)))
+    let mut pending: HashMap<ThreadId, usize> = HashMap::new();
+    for event in events.iter().filter(|e| e.trap.is_none()) {
+        match event.kind {
+            Kind::Store => *pending.entry(event.thread()).or_default() += 1,
+            Kind::Flush => *pending.entry(event.thread()).or_default() -= 1,
+            _ => {}
+        }
+    }
+    let waiting = |t: ThreadId| pending.get(&t).copied().filter(|&stores| stores > 0);
+    events.iter().map(|e| e.thread()).find_map(|t| Some((t, waiting(t)?)))
 }
 
 /// The attacker's first store that is not flushed at once, and its last load.

@@ -7,7 +7,7 @@
 
 use super::{State, Step, sc, tso};
 use crate::model::{Program, ThreadId};
-use crate::verdict::{Act, Action, Against, Event, Goal, Kind, Model, Source};
+use crate::verdict::{Act, Action, Against, Event, Goal, Kind, Limit, Limits, Model, Source};
 use std::collections::VecDeque;
 use thiserror::Error;
 
@@ -19,6 +19,21 @@ pub struct Mismatch {
     pub why: String,
 }
 
+/// Why a walk has not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Stopped {
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    #[error("a limit was reached on the way")]
+    Limit(Limit),
+}
+
+impl From<Limit> for Stopped {
+    fn from(limit: Limit) -> Stopped {
+        Stopped::Limit(limit)
+    }
+}
+
 /// Walks the decisions from the initial state up to the first goal state; the events, and what that state is
 /// against. `None` if there is no goal state on the way.
 pub fn perform(
@@ -26,8 +41,9 @@ pub fn perform(
     model: Model,
     goal: &Goal,
     actions: impl IntoIterator<Item = Action>,
-) -> Result<(Vec<Event>, Option<Against>), Mismatch> {
-    let mut walk = Walk::new(program, model);
+    limits: &Limits,
+) -> Result<(Vec<Event>, Option<Against>), Stopped> {
+    let mut walk = Walk::new(program, model, limits);
     let mut actions = actions.into_iter();
     loop {
         if let Some(against) = walk.against(goal) {
@@ -45,20 +61,21 @@ pub fn follow(
     program: &Program,
     model: Model,
     actions: impl IntoIterator<Item = Action>,
-) -> Result<Vec<Event>, Mismatch> {
-    let mut walk = Walk::new(program, model);
+    limits: &Limits,
+) -> Result<Vec<Event>, Stopped> {
+    let mut walk = Walk::new(program, model, limits);
     actions.into_iter().try_for_each(|action| walk.take(action))?;
     Ok(walk.events)
 }
 
 /// Walks the events from the initial state to the state they lead to.
-pub fn replay(program: &Program, model: Model, events: &[Event]) -> Result<State, Mismatch> {
-    let mut walk = Walk::new(program, model);
+pub fn replay(program: &Program, model: Model, events: &[Event], limits: &Limits) -> Result<State, Stopped> {
+    let mut walk = Walk::new(program, model, limits);
     for (index, event) in events.iter().enumerate() {
         walk.take(event.action)?;
         if walk.events[index] != *event {
             let why = format!("the machine does {:?} where the trace has {event:?}", walk.events[index]);
-            return Err(Mismatch { index, why });
+            return Err(Mismatch { index, why }.into());
         }
     }
     Ok(walk.state)
@@ -79,15 +96,21 @@ struct Walk<'a> {
     events: Vec<Event>,
     /// Per thread the events of the stores in its buffer, oldest first.
     stores: Vec<VecDeque<usize>>,
+    limits: &'a Limits,
+    /// What a step costs: it makes new states.
+    cost: usize,
 }
 
 impl<'a> Walk<'a> {
-    fn new(program: &'a Program, model: Model) -> Self {
+    fn new(program: &'a Program, model: Model, limits: &'a Limits) -> Self {
         let stores = vec![VecDeque::new(); program.threads().len()];
-        Walk { program, model, state: State::initial(program), events: Vec::new(), stores }
+        let registers: usize = program.threads().iter().map(|t| 1 + t.registers().len()).sum();
+        let cost = 32 + (registers + program.cells()) / 8;
+        Walk { program, model, state: State::initial(program), events: Vec::new(), stores, limits, cost }
     }
 
-    fn take(&mut self, action: Action) -> Result<(), Mismatch> {
+    fn take(&mut self, action: Action) -> Result<(), Stopped> {
+        self.limits.spend(self.cost)?;
         let known = action.thread.index() < self.program.threads().len();
         let step = match self.model {
             _ if !known => None,
@@ -95,7 +118,7 @@ impl<'a> Walk<'a> {
             Model::Tso => tso::decide(self.program, &self.state, action),
         };
         let Some(Step { mut event, state }) = step else {
-            return Err(Mismatch { index: self.events.len(), why: self.refusal(action) });
+            return Err(Mismatch { index: self.events.len(), why: self.refusal(action) }.into());
         };
         let own = &mut self.stores[action.thread.index()];
         if let Some(Source::Buffer(place)) = event.source {

@@ -179,7 +179,8 @@ impl<'a> Contest<'a> {
         before: &Comparison,
     ) -> Option<String> {
         let program = &subject.source.program;
-        let nothing = program.properties().is_empty() && !program.has_asserts() && !program.may_go_wrong();
+        let may_go_wrong = || program.may_go_wrong(&verdict::Limits::default()) == Ok(true);
+        let nothing = program.properties().is_empty() && !program.has_asserts() && !may_go_wrong();
         if nothing && question.needs_property() {
             return Some("the program has no property".to_string());
         }

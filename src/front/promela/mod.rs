@@ -15,7 +15,8 @@ mod layout;
 mod steps;
 mod watch;
 
-use super::Inexpressible;
+use super::{Inexpressible, Unwritten};
+use crate::limits::Limits;
 use crate::model::interval::Intervals;
 use crate::model::live::Live;
 use crate::model::{Loc, Program, ThreadId};
@@ -39,22 +40,23 @@ pub enum Steps {
     Literal,
 }
 
-pub fn write(program: &Program, joining: Steps) -> Result<String, Inexpressible> {
+pub fn write(program: &Program, joining: Steps, limits: &Limits) -> Result<String, Unwritten> {
     if program.threads().len() > MAX_PROCESSES {
         let why = format!("SPIN runs at most {MAX_PROCESSES} processes");
         let construct = format!("{} threads", program.threads().len());
-        return Err(Inexpressible { format: FORMAT, place: "the program".into(), construct, why });
+        return Err(Inexpressible { format: FORMAT, place: "the program".into(), construct, why }.into());
     }
     expr::check(program)?;
-    let intervals = Intervals::of(program);
+    let intervals = Intervals::of(program, limits)?;
     let watch = Watch::of(program);
     let layout = Layout::of(program, &intervals, &|t, r| watch.always(t, r));
-    let live = Live::of(program, &watch.registers(program), |_, _| false);
+    let live = Live::of(program, &watch.registers(program), |_, _| false, limits)?;
     let mut processes = String::new();
     if watch.violated_at_start(program) {
         processes.push_str("\nactive proctype violated_at_start() {\n    assert(false)\n}\n");
     }
     for t in program.thread_ids() {
+        limits.spend(program.thread(t).graph().edge_count())?;
         let intervals = &intervals;
         let composer =
             Composer { program, t, layout: &layout, watch: &watch, live: &live, intervals, joining };

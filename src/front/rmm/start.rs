@@ -10,6 +10,7 @@
 use super::ast::Decl;
 use super::names::{Cell, Names};
 use crate::front::problems::{Problem, Problems, Reported};
+use crate::limits::Limits;
 use crate::model::live::{Live, Watched};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Edge, Expr, Instr, Loc, Location, Program, Reg, RmwOp, ThreadId, Value, Variable};
@@ -23,7 +24,8 @@ pub fn with_initial_values(
     names: &Names,
     problems: &mut Problems,
 ) -> Result<ProgramParts, Reported> {
-    let live = Live::of(program, &Watched::nothing(program), |_, _| false);
+    let live = Live::of(program, &Watched::nothing(program), |_, _| false, &Limits::default())
+        .expect("nothing is limited");
     let mut parts = program.to_parts();
     let any: Vec<(usize, &Cell)> = names.cells.iter().enumerate().filter(|(_, c)| is_open(&c.decl)).collect();
     any.iter().for_each(|(_, cell)| check_size(&cell.decl, problems));

@@ -9,6 +9,7 @@
 use super::parse::{Automaton, Transition};
 use crate::front::fold;
 use crate::front::problems::{Problem, Problems, Reported};
+use crate::limits::Limits;
 use crate::model::interval::{Interval, Intervals};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{
@@ -69,7 +70,7 @@ pub fn program(threads: &[Automaton], problems: &mut Problems) -> Result<Program
 
 /// The addresses of every access that can be reached, as the file counts them.
 fn addresses(program: &Program, base: Value) -> impl Iterator<Item = (ThreadId, EdgeId, Interval)> + '_ {
-    let intervals = Intervals::of(program);
+    let intervals = Intervals::of(program, &Limits::default()).expect("nothing is limited");
     let one = move |t: ThreadId| {
         let thread = program.thread(t);
         let accesses = thread.edges().filter(|(_, e)| e.instr.address().is_some());

@@ -3,6 +3,7 @@
 
 use super::read;
 use crate::front::{Diagnostic, Severity, tso};
+use crate::limits::Limits;
 use crate::model::{Loc, Program};
 use proptest::prelude::*;
 
@@ -105,7 +106,7 @@ fn computed_addresses_have_all_cells_they_may_mean() {
         transition b c write i * 2 i transition c d read i 0 transition d e write 1 - i 9 end";
     let program = program(source);
     assert_eq!(program.cells(), 18, "from m[-9] to m[8]");
-    assert!(!program.may_go_wrong());
+    assert_eq!(program.may_go_wrong(&Limits::default()), Ok(false));
 }
 
 #[test]

@@ -12,7 +12,8 @@
 //! that; any other program is written without `final`, says why in a comment, and still serves for questions of
 //! robustness. The version of Trencher that answers those knows no division, which is spelled out for it. Invariant: what is written means the same; everything else is [`Inexpressible`].
 
-use crate::front::Inexpressible;
+use crate::front::{Inexpressible, Unwritten};
+use crate::limits::Limits;
 use crate::model::interval::{Interval, Intervals, range};
 use crate::model::{
     Atom, BinOp, Edge, Expr, Instr, Loc, Pred, Program, PropertyKind, Reg, RegExpr, RmwOp, Thread, ThreadId,
@@ -28,14 +29,14 @@ const MAX_TOKENS: u64 = 10_000;
 const MAX_QUOTIENT: Value = 64;
 
 /// With `final` states where the program's question can be put so, and otherwise without, saying why.
-pub fn write(program: &Program) -> Result<String, Inexpressible> {
-    let intervals = Intervals::of(program);
-    compose(program, &intervals, question(program, &intervals))
+pub fn write(program: &Program, limits: &Limits) -> Result<String, Unwritten> {
+    let intervals = Intervals::of(program, limits)?;
+    Ok(compose(program, &intervals, question(program, &intervals))?)
 }
 
 /// With `final` states, or not at all: for questions of reachability.
-pub fn write_goal(program: &Program) -> Result<String, Inexpressible> {
-    let intervals = Intervals::of(program);
+pub fn write_goal(program: &Program, limits: &Limits) -> Result<String, Unwritten> {
+    let intervals = Intervals::of(program, limits)?;
     let refused = |why| Inexpressible {
         format: FORMAT,
         place: "the properties".to_string(),
@@ -43,12 +44,13 @@ pub fn write_goal(program: &Program) -> Result<String, Inexpressible> {
         why,
     };
     let goal = question(program, &intervals).map_err(refused)?;
-    compose(program, &intervals, Ok(goal))
+    Ok(compose(program, &intervals, Ok(goal))?)
 }
 
 /// Without `final` states: for questions of robustness, which builds ask that do not know the word.
-pub fn write_plain(program: &Program) -> Result<String, Inexpressible> {
-    compose(program, &Intervals::of(program), Err("robustness needs none".to_string()))
+pub fn write_plain(program: &Program, limits: &Limits) -> Result<String, Unwritten> {
+    let intervals = Intervals::of(program, limits)?;
+    Ok(compose(program, &intervals, Err("robustness needs none".to_string()))?)
 }
 
 fn compose(

@@ -2,7 +2,7 @@
 //!
 //! All of it is read off a state; nothing here takes a step.
 
-use super::super::compile::{CClause, CThread, FAR, SlotAtom};
+use super::super::compile::{CClause, CThread, FAR, SlotAtom, steps_to};
 use super::{ProgramMachine, Scratch, Work};
 use crate::model::interval::{Interval, range};
 use crate::model::{BinOp, Expr, Value};
@@ -88,7 +88,7 @@ impl ProgramMachine {
             Expr::Binary(BinOp::And, a, b) => self.pred_distance(work, a) + self.pred_distance(work, b),
             Expr::Binary(BinOp::Or, a, b) => self.pred_distance(work, a).min(self.pred_distance(work, b)),
             Expr::Atom(SlotAtom::At { thread, distance, .. }) => {
-                distance[work.vals[*thread as usize] as usize] as usize
+                steps_to(distance, work.vals[*thread as usize]) as usize
             }
             other => !self.holds(work, other) as usize,
         }
@@ -123,7 +123,7 @@ impl ProgramMachine {
         }
         let cannot_end = |t: usize| self.code.threads[t].to_end[work.vals[t] as usize] == FAR;
         let atom = |a: &SlotAtom| match a {
-            SlotAtom::At { thread, distance, .. } => match distance[work.vals[*thread as usize] as usize] {
+            SlotAtom::At { thread, distance, .. } => match steps_to(distance, work.vals[*thread as usize]) {
                 FAR => Interval::constant(0),
                 _ => Interval::BOOL,
             },

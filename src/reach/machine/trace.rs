@@ -7,9 +7,12 @@
 use super::super::compile::Op;
 use super::{Pending, ProgramMachine, Record, Scratch, Work, enter, leave};
 use crate::model::{EdgeId, ThreadId, Value};
-use crate::verdict::{Act, Action};
+use crate::verdict::{Act, Action, Limit, Limits};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+
+/// What it costs to expand a state, in steps.
+const EXPANSION: usize = 500;
 
 /// A decision of the search.
 #[derive(Clone, Copy)]
@@ -36,17 +39,22 @@ impl Record for Vec<Decision> {
 impl ProgramMachine {
     /// The decisions along a line of stored states, and who is who in the last of them: per thread there, the thread of
     /// the run. Stored states are representatives, so every step may give the threads other names.
-    pub(crate) fn walk(&self, line: &[Vec<u64>]) -> (Vec<Action>, Vec<usize>) {
+    pub(crate) fn walk(
+        &self,
+        line: &[Vec<u64>],
+        limits: &Limits,
+    ) -> Result<(Vec<Action>, Vec<usize>), Limit> {
         let (mut work, mut decisions) = self.beginning::<Vec<Decision>>();
         let mut scratch = Scratch::default();
         self.represent(&mut work, &mut scratch.renaming);
         let mut names = scratch.renaming.was.clone();
         for pair in line.windows(2) {
+            limits.spend(EXPANSION)?;
             let (steps, was) = self.step(&mut scratch, &pair[0], &pair[1]);
             decisions.extend(steps.into_iter().map(|d| Decision { action: renamed(d.action, &names), ..d }));
             names = was.into_iter().map(|t| names[t]).collect();
         }
-        (self.plainly(&decisions), names)
+        Ok((self.plainly(&decisions, limits)?, names))
     }
 
     /// The decisions that lead from one stored state to the next, and per thread of the next who it was before.
@@ -122,14 +130,15 @@ impl ProgramMachine {
     }
 
     /// The same run of a machine that buffers every store, one by one.
-    fn plainly(&self, decisions: &[Decision]) -> Vec<Action> {
+    fn plainly(&self, decisions: &[Decision], limits: &Limits) -> Result<Vec<Action>, Limit> {
         if self.others_ever.is_none() && !self.repeats {
-            return decisions.iter().map(|d| d.action).collect();
+            return Ok(decisions.iter().map(|d| d.action).collect());
         }
         let mut rounds = vec![0; decisions.len()];
         loop {
+            limits.spend(decisions.len())?;
             match Plainly::new(self).run(decisions, &rounds) {
-                Ok(actions) => return actions,
+                Ok(actions) => return Ok(actions),
                 Err(TooFew { store }) => rounds[store] += 1,
             }
         }

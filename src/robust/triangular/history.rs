@@ -20,7 +20,7 @@ use crate::model::{
     Atom, BinOp, Edge, EdgeId, Expr, Instr, Invalid, Loc, Location, Origin, Pred, Program, Reg, RegExpr,
     Thread, ThreadId, Value,
 };
-use crate::verdict::{Act, Action, Clause, Goal, When};
+use crate::verdict::{Act, Action, Clause, Goal, Limit, Limits, When};
 use std::collections::HashMap;
 
 /// The program of one attacker, and the states in which it has been caught.
@@ -33,8 +33,13 @@ pub struct Attacker {
 /// What instructions may touch.
 pub struct Text<'a> {
     program: &'a Program,
-    intervals: Intervals,
+    pub intervals: Intervals,
+    /// Per thread all that it may write.
+    written: Vec<Access>,
 }
+
+/// What it costs to copy an edge, in steps.
+const COPY: usize = 16;
 
 /// What the attacker remembers of its past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,8 +53,16 @@ enum Mode {
 }
 
 impl<'a> Text<'a> {
-    pub fn new(program: &'a Program) -> Self {
-        Text { program, intervals: Intervals::of(program) }
+    pub fn new(program: &'a Program, limits: &Limits) -> Result<Self, Limit> {
+        let intervals = Intervals::of(program, limits)?;
+        let access =
+            |t: ThreadId, e: &Edge| access::of_instr(program, &e.instr, || intervals.address(t, e)).cells();
+        let all = |t: ThreadId| {
+            let edges = program.thread(t).edges();
+            edges.fold(Access::NONE, |all, (_, e)| all.union(access(t, e)))
+        };
+        let written = program.thread_ids().map(|t| Access { reads: 0, ..all(t) }).collect();
+        Ok(Text { program, written, intervals })
     }
 
     fn access(&self, t: ThreadId, edge: &Edge) -> Access {
@@ -58,27 +71,33 @@ impl<'a> Text<'a> {
 
     /// All that threads other than `t` may write.
     fn written_by_others(&self, t: ThreadId) -> Access {
-        let of = |u: ThreadId| self.program.thread(u).edges().map(move |(_, e)| self.access(u, e));
-        let all = self.program.thread_ids().filter(|&u| u != t).flat_map(of);
-        Access { reads: 0, ..all.fold(Access::NONE, Access::union) }
+        let others = self.program.thread_ids().filter(|&u| u != t);
+        others.fold(Access::NONE, |all, u| all.union(self.written[u.index()]))
     }
 }
 
 /// The program with thread `t` as the attacker; `None` if the text shows that it is none.
-pub fn attacker(text: &Text<'_>, t: ThreadId) -> Option<Result<Attacker, Invalid>> {
+pub fn attacker(
+    text: &Text<'_>,
+    t: ThreadId,
+    limits: &Limits,
+) -> Result<Option<Result<Attacker, Invalid>>, Limit> {
     let thread = text.program.thread(t);
+    limits.spend(text.program.threads().len() + thread.graph().edge_count())?;
     let written = text.written_by_others(t);
     let may_race = |e: &Edge| matches!(e.instr, Instr::Load { .. }) && written.conflicts(text.access(t, e));
     let loads: Vec<bool> = thread.edges().map(|(_, e)| may_race(e)).collect();
+    let copies = Copies::of(thread, &loads);
+    let Some(watch) = copies.watch else { return Ok(None) };
+    let edges = || text.program.threads().iter().map(|t| t.graph().edge_count());
+    limits.spend(COPY * edges().sum::<usize>())?;
     let mut parts = text.program.to_parts();
-    let copies = Copies::of(thread, parts.threads[t.index()].clone(), &loads);
-    let watch = copies.watch?;
     let loaded = thread.edges().filter(|(id, _)| loads[id.index()]).map(|(_, e)| text.access(t, e));
-    let goal = goal(text, t, &watch, loaded.fold(Access::NONE, Access::union));
+    let goal = goal(text, t, &watch, loaded.fold(Access::NONE, Access::union), limits)?;
     parts.threads[t.index()] = copies.parts;
     mark_origins(&mut parts, t);
     let first = |mut wrong: Vec<Invalid>| wrong.swap_remove(0);
-    Some(Program::new(parts).map_err(first).map(|program| Attacker { program, goal }))
+    Ok(Some(Program::new(parts).map_err(first).map(|program| Attacker { program, goal })))
 }
 
 /// The run of the user's program that a run of the attacker's program is.
@@ -132,8 +151,8 @@ struct Copies<'a> {
 }
 
 impl<'a> Copies<'a> {
-    fn of(thread: &Thread, mut parts: ThreadParts, loads: &'a [bool]) -> Self {
-        parts.edges.clear();
+    fn of(thread: &Thread, loads: &'a [bool]) -> Self {
+        let mut parts = ThreadParts { edges: vec![], ..thread.to_parts() };
         let last = register(&mut parts, "last");
         let leads_on = leads_on(thread, loads);
         let (known, todo) = (HashMap::new(), Vec::new());
@@ -253,13 +272,14 @@ fn leads_on(thread: &Thread, loads: &[bool]) -> Vec<bool> {
 
 /// The attacker has stopped, and another thread stands before a write to what it loaded, or before a block that counts as
 /// one.
-fn goal(text: &Text<'_>, t: ThreadId, watch: &Watch, loaded: Access) -> Goal {
+fn goal(text: &Text<'_>, t: ThreadId, watch: &Watch, loaded: Access, limits: &Limits) -> Result<Goal, Limit> {
     let mut places: Vec<(ThreadId, Pred, Vec<Loc>)> = Vec::new();
     for u in text.program.thread_ids().filter(|&u| u != t) {
         for (_, edge) in text.program.thread(u).edges() {
             let writes = Access { reads: 0, ..text.access(u, edge) };
             let write = written(t, watch, u, &edge.instr).filter(|_| writes.conflicts(loaded));
             for pred in write.into_iter().chain(blocks(text, t, watch, u, edge)) {
+                limits.spend(places.len())?;
                 match places.iter_mut().find(|(v, p, _)| *v == u && *p == pred) {
                     Some((_, _, locs)) => locs.push(edge.from),
                     None => places.push((u, pred, vec![edge.from])),
@@ -272,7 +292,7 @@ fn goal(text: &Text<'_>, t: ThreadId, watch: &Watch, loaded: Access) -> Goal {
         let before = Expr::Atom(Atom::At(u, locs));
         Clause { when: When::Always, pred: and(and(stopped.clone(), before), pred), property: 0 }
     };
-    Goal { clauses: places.into_iter().map(clause).collect() }
+    Ok(Goal { clauses: places.into_iter().map(clause).collect() })
 }
 
 /// When the instruction of thread `u` writes what the attacker has loaded; `None` if it writes nothing.

@@ -11,9 +11,10 @@ pub mod race;
 #[cfg(test)]
 mod tests;
 
+use crate::model::interval::Intervals;
 use crate::model::{Instr, Program, ThreadId, Value};
 use crate::reach::{Memory, Order, ProgramMachine, Reductions, Search, explore};
-use crate::sem::replay::{Mismatch, follow, replay};
+use crate::sem::replay::{Stopped, follow, replay};
 use crate::sem::sc;
 use crate::verdict::{Act, Action, Event, Kind, Limit, Limits, Model, Race, Stats};
 use history::{Attacker, Text};
@@ -46,35 +47,71 @@ pub struct Reply {
 /// Does the program have a triangular race?
 pub fn ask(program: &Program, question: &Question, limits: &Limits) -> Result<Reply, Refuted> {
     let start = Instant::now();
-    let text = Text::new(program);
     let stats = Stats { workers: question.workers, ..Stats::default() };
     let mut reply = Reply { race: None, limit: None, attackers: 0, stats };
-    for t in program.thread_ids() {
-        let Some(attacker) = history::attacker(&text, t) else { continue };
-        reply.attackers += 1;
-        match attacker {
-            Ok(attacker) => reply.search(program, t, &attacker, question, limits)?,
-            Err(invalid) => reply.limit = Some(Limit::ProgramSize(invalid.to_string())),
-        }
-        if reply.race.is_some() {
-            break;
-        }
+    match reply.try_all(program, question, limits) {
+        Err(Stop::Refuted(refuted)) => return Err(refuted),
+        Err(Stop::Limit(limit)) => reply.limit = Some(limit),
+        Ok(()) => {}
     }
     reply.stats.time = start.elapsed();
     Ok(reply)
 }
 
+/// What ends a search without an answer.
+enum Stop {
+    Refuted(Refuted),
+    Limit(Limit),
+}
+
+impl From<Limit> for Stop {
+    fn from(limit: Limit) -> Stop {
+        Stop::Limit(limit)
+    }
+}
+
+impl From<Stopped> for Stop {
+    fn from(stopped: Stopped) -> Stop {
+        match stopped {
+            Stopped::Mismatch(m) => refuted(&format!("does not replay: {m}")),
+            Stopped::Limit(limit) => Stop::Limit(limit),
+        }
+    }
+}
+
+fn refuted(why: &str) -> Stop {
+    Stop::Refuted(Refuted(why.to_string()))
+}
+
 impl Reply {
+    /// One thread after the other, up to the first race.
+    fn try_all(&mut self, program: &Program, question: &Question, limits: &Limits) -> Result<(), Stop> {
+        let text = Text::new(program, limits)?;
+        for t in program.thread_ids() {
+            let Some(attacker) = history::attacker(&text, t, limits)? else { continue };
+            self.attackers += 1;
+            match attacker {
+                Ok(attacker) => self.search(program, &text.intervals, t, &attacker, question, limits)?,
+                Err(invalid) => self.limit = Some(Limit::ProgramSize(invalid.to_string())),
+            }
+            if self.race.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn search(
         &mut self,
         program: &Program,
+        known: &Intervals,
         t: ThreadId,
         attacker: &Attacker,
         question: &Question,
         limits: &Limits,
-    ) -> Result<(), Refuted> {
+    ) -> Result<(), Stop> {
         let Question { reductions, order, workers } = *question;
-        let machine = ProgramMachine::new(&attacker.program, &attacker.goal, Memory::Sc, reductions);
+        let machine = ProgramMachine::new(&attacker.program, &attacker.goal, Memory::Sc, reductions, limits)?;
         let machine = machine.ignoring_errors();
         let found = explore(&machine, limits, Search::new(order, workers));
         let stats = &mut self.stats;
@@ -84,7 +121,7 @@ impl Reply {
         stats.bytes_per_state = stats.bytes_per_state.max(found.bytes as f64 / found.states.max(1) as f64);
         if let Some((_, actions)) = found.goals.first() {
             let run = history::project(&attacker.program, actions);
-            self.race = Some(race(program, t, run)?);
+            self.race = Some(race(program, known, t, run, limits)?);
         }
         let too_large = || machine.too_large().then(|| Limit::StateSize(machine.words()));
         self.limit = self.limit.take().or(found.limit).or_else(too_large);
@@ -94,40 +131,52 @@ impl Reply {
 
 /// The race that a run to a state of the goal leads to: the attacker's last step is the load, and somebody has written
 /// what it loaded, or can do so now.
-fn race(program: &Program, t: ThreadId, run: Vec<Action>) -> Result<Race, Refuted> {
-    let bug = |m: Mismatch| Refuted(format!("does not replay: {m}"));
+fn race(
+    program: &Program,
+    known: &Intervals,
+    t: ThreadId,
+    run: Vec<Action>,
+    limits: &Limits,
+) -> Result<Race, Stop> {
     let runs = [Some(run.clone()), without_open_block(program, &run)];
     for run in runs.into_iter().flatten() {
-        let mut events = follow(program, Model::Sc, run.iter().copied()).map_err(bug)?;
+        let mut events = follow(program, Model::Sc, run.iter().copied(), limits)?;
         let load = events.iter().rposition(|e| e.thread() == t);
-        let load = load.ok_or_else(|| Refuted("has no attacker".into()))?;
+        let load = load.ok_or_else(|| refuted("has no attacker"))?;
         if let Some(write) = race::first_write(program, &events, load) {
             events.truncate(write + 1);
-        } else if let Some(step) = next_write(program, &events, load).map_err(bug)? {
-            events =
-                follow(program, Model::Sc, events.iter().map(|e| e.action).chain([step])).map_err(bug)?;
+        } else if let Some(step) = next_write(program, known, &events, load, limits)? {
+            let longer = events.iter().map(|e| e.action).chain([step]);
+            events = follow(program, Model::Sc, longer, limits)?;
         } else {
             continue;
         }
         let is_store = |e: &Event| e.thread() == t && e.kind == Kind::Store;
         let store = events[..load].iter().rposition(is_store);
-        let store = store.ok_or_else(|| Refuted("has no store".into()))?;
+        let store = store.ok_or_else(|| refuted("has no store"))?;
         let race = Race { write: events.len() - 1, events, store, load };
-        race::check(program, &race).map_err(|broken| Refuted(broken.to_string()))?;
+        race::check(program, &race, limits)?.map_err(|broken| refuted(&broken.to_string()))?;
         return Ok(race);
     }
-    Err(Refuted("has no write".into()))
+    Err(refuted("has no write"))
 }
 
 /// The decision of another thread that writes what the load has read, in the state after the events; or that begins a
 /// block which counts as a write.
-fn next_write(program: &Program, events: &[Event], load: usize) -> Result<Option<Action>, Mismatch> {
-    let state = replay(program, Model::Sc, events)?;
+fn next_write(
+    program: &Program,
+    known: &Intervals,
+    events: &[Event],
+    load: usize,
+    limits: &Limits,
+) -> Result<Option<Action>, Stopped> {
+    let state = replay(program, Model::Sc, events, limits)?;
     let (t, cell) = (events[load].thread(), events[load].address);
     let steps = sc::steps(program, &state).into_iter().map(|step| step.event);
     let others: Vec<Event> = steps.filter(|e| e.thread() != t).collect();
     let writes = |e: &&Event| e.address == cell && race::writes(program, e);
-    let begins = |e: &&Event| cell.is_some_and(|cell| race::begins_block(program, t, e, cell.0 as Value));
+    let begins =
+        |e: &&Event| cell.is_some_and(|cell| race::begins_block(program, known, t, e, cell.0 as Value));
     let found = others.iter().find(writes).or_else(|| others.iter().find(begins));
     Ok(found.map(|event| event.action))
 }

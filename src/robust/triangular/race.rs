@@ -8,15 +8,15 @@
 
 use crate::model::interval::{Interval, Intervals};
 use crate::model::{Edge, Instr, Loc, Program, ThreadId, Value};
-use crate::sem::replay::{Mismatch, replay};
-use crate::verdict::{Event, Kind, Model, Race};
+use crate::sem::replay::{Mismatch, Stopped, replay};
+use crate::verdict::{Event, Kind, Limit, Limits, Model, Race};
 use thiserror::Error;
 
 /// The condition that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Broken {
     #[error("does not replay: {0}")]
-    Replay(#[from] Mismatch),
+    Replay(Mismatch),
     #[error("does not have a store, a load and a write in this order")]
     Order,
     #[error("is not between two threads")]
@@ -36,11 +36,21 @@ pub enum Broken {
 }
 
 /// Is the run a computation under SC, and are the three events a triangular race in it?
-pub fn check(program: &Program, race: &Race) -> Result<(), Broken> {
+pub fn check(program: &Program, race: &Race, limits: &Limits) -> Result<Result<(), Broken>, Limit> {
+    match replay(program, Model::Sc, &race.events, limits) {
+        Ok(_) => {}
+        Err(Stopped::Mismatch(mismatch)) => return Ok(Err(Broken::Replay(mismatch))),
+        Err(Stopped::Limit(limit)) => return Err(limit),
+    }
+    let known = Intervals::of(program, limits)?;
+    Ok(conditions(program, &known, race))
+}
+
+/// The conditions on the events of a computation.
+fn conditions(program: &Program, known: &Intervals, race: &Race) -> Result<(), Broken> {
     let Race { events, store, load, write } = race;
     let (store, load, write) = (*store, *load, *write);
     let require = |holds: bool, broken: Broken| if holds { Ok(()) } else { Err(broken) };
-    replay(program, Model::Sc, events)?;
     require(store < load && load < write && write < events.len(), Broken::Order)?;
     let t = events[store].thread();
     require(events[load].thread() == t && events[write].thread() != t, Broken::Threads)?;
@@ -55,16 +65,16 @@ pub fn check(program: &Program, race: &Race) -> Result<(), Broken> {
     require(!own(store, load).any(answers), Broken::Buffered)?;
     require(own(load + 1, write).next().is_none(), Broken::Moved)?;
     let cell = events[load].address.map(|a| a.0 as Value);
-    let block = cell.is_some_and(|cell| begins_block(program, t, &events[write], cell));
+    let block = cell.is_some_and(|cell| begins_block(program, known, t, &events[write], cell));
     let first = first_write(program, &events[..=write], load);
     require(first == Some(write) || first.is_none() && block, Broken::Write)
 }
 
 /// Does another thread begin a block that may write the cell, and reads something else that thread `t` stores?
-pub fn begins_block(program: &Program, t: ThreadId, event: &Event, cell: Value) -> bool {
+pub fn begins_block(program: &Program, known: &Intervals, t: ThreadId, event: &Event, cell: Value) -> bool {
     let u = event.thread();
     let edge = program.thread(u).edge(event.edge);
-    let pairs = || in_block(program, &Intervals::of(program), t, u, edge);
+    let pairs = || in_block(program, known, t, u, edge);
     edge.instr == Instr::Lock && pairs().iter().any(|pair| pair.matters(cell))
 }
 

@@ -158,8 +158,11 @@ fn the_judge_sees_what_is_wrong_with_a_race() {
         act: Act::Step { edge: crate::model::EdgeId(e), choice: None },
     };
     let order = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (0, 4), (1, 2)];
-    let events = follow(&program, Model::Sc, order.map(|(t, e)| step(t, e))).expect("a run");
-    let judge = |store, load, write| check(&program, &Race { events: events.clone(), store, load, write });
+    let events =
+        follow(&program, Model::Sc, order.map(|(t, e)| step(t, e)), &Limits::default()).expect("a run");
+    let judge = |store, load, write| {
+        check(&program, &Race { events: events.clone(), store, load, write }, &Limits::default()).unwrap()
+    };
     assert_eq!(judge(2, 3, 5), Ok(()));
     assert_eq!(judge(3, 2, 5), Err(Broken::Order));
     assert_eq!(judge(2, 3, 8), Err(Broken::Order));
@@ -173,7 +176,7 @@ fn the_judge_sees_what_is_wrong_with_a_race() {
     assert_eq!(judge(2, 3, 4), Err(Broken::Write));
     let mut altered = Race { events, store: 2, load: 3, write: 5 };
     altered.events[3].value = Some(7);
-    assert!(matches!(check(&program, &altered), Err(Broken::Replay(_))));
+    assert!(matches!(check(&program, &altered, &Limits::default()).unwrap(), Err(Broken::Replay(_))));
 }
 
 #[test]
@@ -186,6 +189,10 @@ fn a_store_in_a_block_is_no_beginning() {
         act: Act::Step { edge: crate::model::EdgeId(e), choice: None },
     };
     let order = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)];
-    let events = follow(&program, Model::Sc, order.map(|(t, e)| step(t, e))).expect("a run");
-    assert_eq!(check(&program, &Race { events, store: 1, load: 2, write: 4 }), Err(Broken::Store));
+    let events =
+        follow(&program, Model::Sc, order.map(|(t, e)| step(t, e)), &Limits::default()).expect("a run");
+    assert_eq!(
+        check(&program, &Race { events, store: 1, load: 2, write: 4 }, &Limits::default()).unwrap(),
+        Err(Broken::Store)
+    );
 }

@@ -23,7 +23,8 @@ mod narrow;
 mod syntax;
 
 use super::x86::Arch;
-use crate::front::Inexpressible;
+use crate::front::{Inexpressible, Unwritten};
+use crate::limits::Limits;
 use crate::model::interval::Intervals;
 use crate::model::litmus::{Litmus, Width};
 use crate::model::live::{Live, Watched};
@@ -37,16 +38,23 @@ use std::fmt::Write;
 const FORMAT: &str = "a litmus test";
 
 /// Writes a program under this name. `test` is what was read along with it, if it was a litmus test.
-pub fn write(program: &Program, name: &str, test: Option<&Litmus>) -> Result<String, Inexpressible> {
-    let intervals = Intervals::of(program);
+pub fn write(
+    program: &Program,
+    name: &str,
+    test: Option<&Litmus>,
+    limits: &Limits,
+) -> Result<String, Unwritten> {
+    let intervals = Intervals::of(program, limits)?;
     let write_for = |arch: Arch| {
         // Widths and addresses are those of one processor.
         let kept = test.filter(|test| test.bits == arch.bits());
-        Writer { program, intervals: &intervals, arch, test, kept }.test(name)
+        Writer { program, intervals: &intervals, arch, test, kept, limits }.test(name)
     };
     // If there are too few registers in 32 bits, there may still be enough in 64.
-    let narrow = if narrow::suits(program, test) { write_for(Arch::X86).ok() } else { None };
-    narrow.map_or_else(|| write_for(Arch::X86_64), Ok)
+    match narrow::suits(program, test).then(|| write_for(Arch::X86)) {
+        None | Some(Err(Unwritten::Inexpressible(_))) => write_for(Arch::X86_64),
+        Some(narrow) => narrow,
+    }
 }
 
 struct Writer<'a> {
@@ -56,10 +64,11 @@ struct Writer<'a> {
     test: Option<&'a Litmus>,
     /// The test, if it is for the same processor.
     kept: Option<&'a Litmus>,
+    limits: &'a Limits,
 }
 
 impl Writer<'_> {
-    fn test(&self, name: &str) -> Result<String, Inexpressible> {
+    fn test(&self, name: &str) -> Result<String, Unwritten> {
         let condition = Condition::of(self.program)?;
         let mut layout = Layout::new(self.program, self.intervals, self.arch, self.kept);
         let asked = condition.as_ref().map_or(vec![], Condition::atoms);
@@ -70,10 +79,11 @@ impl Writer<'_> {
         let registers = self.registers(&bodies, &shown)?;
         let mut watched = Watched::nothing(self.program);
         watched.at_end = self.program.thread_ids().map(|t| of_thread(&shown, t).collect()).collect();
-        let live = Live::of(self.program, &watched, |_, _| false);
+        let live = Live::of(self.program, &watched, |_, _| false, self.limits)?;
         let mut columns = Vec::new();
         let mut taken = std::mem::take(&mut layout.names);
         for ((t, body), registers) in self.program.thread_ids().zip(&bodies).zip(&registers) {
+            self.limits.spend(self.program.thread(t).graph().edge_count())?;
             columns.push(Assembly::new(self, &layout, registers, t, &live).column(body, &mut taken)?);
         }
         let (program, intervals, arch) = (self.program, self.intervals, self.arch);

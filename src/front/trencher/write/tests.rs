@@ -3,6 +3,7 @@
 
 use super::{divided, write};
 use crate::front::tso;
+use crate::limits::Limits;
 use crate::model::interval::Interval;
 use crate::model::{BinOp, Program};
 
@@ -12,7 +13,7 @@ fn program(source: &str) -> Program {
 
 #[track_caller]
 fn check(source: &str, parts: &[&str]) {
-    let text = write(&program(source)).expect("Trencher can say this");
+    let text = write(&program(source), &Limits::default()).expect("Trencher can say this");
     for part in parts {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
@@ -20,7 +21,7 @@ fn check(source: &str, parts: &[&str]) {
 
 #[track_caller]
 fn refused(source: &str, parts: &[&str]) {
-    let said = write(&program(source)).expect_err("Trencher cannot say this").to_string();
+    let said = write(&program(source), &Limits::default()).expect_err("Trencher cannot say this").to_string();
     for part in parts {
         assert!(said.contains(part), "no `{part}` in `{said}`");
     }

@@ -1,0 +1,176 @@
+//! What may a run spend, and has it been spent? [`Limits`] is what the user allows, [`Limit`] what was reached first.
+//!
+//! Nothing is interrupted from outside: whatever can take long says how much it does, by [`Limits::spend`], and ends
+//! when it is told to. So every phase of a run ends in the same way, with the limit as a value. Searches, which have their
+//! own counts and several workers, ask between batches.
+//! Time and cancellation are looked at often, memory less so: the system takes a while to tell. An analysis that is about
+//! to take much memory at once asks for it first ([`Limits::reserve`]).
+
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Steps between two looks at the clock: well below a millisecond.
+const STEPS: u64 = 1 << 13;
+/// Looks at the clock between two at the memory.
+const LOOKS: u64 = 16;
+/// What is too little to ask for.
+const LITTLE: u64 = 1 << 20;
+/// Room for what the system says of a process; files under /proc do not tell their size.
+const STATUS_BYTES: usize = 4 << 10;
+
+/// What a run may spend, and the strings by which others watch and stop it.
+#[derive(Debug, Default)]
+pub struct Limits {
+    pub deadline: Option<Instant>,
+    /// The time the user allowed, for the report.
+    pub timeout: Option<Duration>,
+    /// Bytes the whole process may use.
+    pub memory: Option<u64>,
+    pub states: Option<u64>,
+    /// Set by Ctrl-C, for all runs that share it.
+    pub cancelled: Arc<AtomicBool>,
+    /// Stored states so far, for whoever shows progress.
+    pub progress: AtomicU64,
+    /// The round of refinement, for engines that have rounds.
+    pub round: AtomicU64,
+    /// What the run is at, in a few words, where there is more to say than that.
+    pub note: Mutex<String>,
+    pub pace: Pace,
+}
+
+/// When to look next.
+#[derive(Debug, Default)]
+pub struct Pace {
+    steps: AtomicU64,
+    looks: AtomicU64,
+}
+
+/// Which limit ended a run early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Time(Duration),
+    Memory(u64),
+    States(u64),
+    Cancelled,
+    /// Some buffer wanted to grow past the user's bound.
+    Buffer(usize),
+    /// One state needs more words than the explorer stores.
+    StateSize(usize),
+    /// So many delays were built into the program, as many as allowed.
+    Iterations(u64),
+    /// The program with its delays outgrew what a program may have.
+    ProgramSize(String),
+    /// All delays that there are were built in beside what was there, which proves nothing.
+    Additive,
+    /// The property can hold inside a `lock` block, where the others' buffers are frozen and count as they are: the
+    /// engine cannot see that.
+    FrozenBuffers,
+}
+
+impl Limits {
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self.deadline = Instant::now().checked_add(timeout);
+        self
+    }
+
+    /// Says what the run is at.
+    pub fn take_note(&self, what: String) {
+        *self.note.lock().unwrap_or_else(PoisonError::into_inner) = what;
+    }
+
+    pub fn noted(&self) -> String {
+        self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// So many steps were done, or are about to be. Every so often this looks whether a limit has been reached, the first
+    /// time at once.
+    #[inline]
+    pub fn spend(&self, steps: usize) -> Result<(), Limit> {
+        // Several who spend at once may lose a few counts, which only puts the next look off a little.
+        match self.pace.steps.load(Ordering::Relaxed).checked_sub(steps as u64) {
+            Some(left) => {
+                self.pace.steps.store(left, Ordering::Relaxed);
+                Ok(())
+            }
+            None => self.look(),
+        }
+    }
+
+    #[cold]
+    fn look(&self) -> Result<(), Limit> {
+        self.pace.steps.store(STEPS, Ordering::Relaxed);
+        let looks = self.pace.looks.fetch_add(1, Ordering::Relaxed) + 1;
+        match self.expired() {
+            Some(limit) => Err(limit),
+            None if looks.is_multiple_of(LOOKS) => self.fits(0),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at everything, at once.
+    pub fn check(&self) -> Result<(), Limit> {
+        self.expired().map_or_else(|| self.fits(0), Err)
+    }
+
+    /// So many bytes are about to be taken at once.
+    pub fn reserve(&self, bytes: usize) -> Result<(), Limit> {
+        if (bytes as u64) < LITTLE { Ok(()) } else { self.fits(bytes as u64) }
+    }
+
+    /// The limit of time or patience that has been reached, if any.
+    pub fn expired(&self) -> Option<Limit> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Some(Limit::Cancelled);
+        }
+        self.deadline.filter(|&d| Instant::now() >= d).map(|_| Limit::Time(self.timeout.unwrap_or_default()))
+    }
+
+    /// May the process use so many bytes more than it does?
+    pub fn fits(&self, more: u64) -> Result<(), Limit> {
+        let used = || resident().unwrap_or(0).saturating_add(more);
+        match self.memory {
+            Some(most) if used() > most => Err(Limit::Memory(most)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bytes of memory that the process has now, where the system tells.
+pub fn resident() -> Option<u64> {
+    let mut text = String::with_capacity(STATUS_BYTES);
+    std::fs::File::open("/proc/self/status").ok()?.read_to_string(&mut text).ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
+    let kb: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kb << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_spends_learns_of_a_limit_at_once_and_then_every_so_often() {
+        let limits = Limits::default();
+        assert_eq!(limits.spend(1), Ok(()));
+        limits.cancelled.store(true, Ordering::Relaxed);
+        let told = (0..=STEPS).position(|_| limits.spend(1).is_err());
+        assert_eq!(told, Some(STEPS as usize), "a look costs something");
+        let limits = Limits { deadline: Some(Instant::now()), ..Limits::default() };
+        assert_eq!(limits.spend(1), Err(Limit::Time(Duration::ZERO)));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn memory_is_what_the_process_has() {
+        let limits = Limits { memory: Some(1 << 40), ..Limits::default() };
+        assert_eq!(limits.reserve(1 << 30), Ok(()));
+        assert_eq!(limits.reserve(1 << 40), Err(Limit::Memory(1 << 40)));
+        let limits = Limits { memory: Some(1), ..Limits::default() };
+        let mut steps = (0..2 * LOOKS).map(|_| limits.spend(STEPS as usize + 1));
+        assert!(steps.any(|step| step == Err(Limit::Memory(1))));
+        assert_eq!(Limits::default().reserve(1 << 40), Ok(()), "nobody asks where there is no limit");
+    }
+}
