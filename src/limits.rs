@@ -43,8 +43,12 @@ pub struct Limits {
 /// When to look next.
 #[derive(Debug, Default)]
 pub struct Pace {
-    steps: AtomicU64,
+    /// Steps until then, and how many there were to begin with.
+    left: AtomicU64,
+    granted: AtomicU64,
     looks: AtomicU64,
+    /// All steps up to the last look.
+    spent: AtomicU64,
 }
 
 /// Which limit ended a run early.
@@ -86,28 +90,39 @@ impl Limits {
     }
 
     /// So many steps were done, or are about to be. Every so often this looks whether a limit has been reached, the first
-    /// time at once.
+    /// time at once, and every time once one has.
     #[inline]
     pub fn spend(&self, steps: usize) -> Result<(), Limit> {
         // Several who spend at once may lose a few counts, which only puts the next look off a little.
-        match self.pace.steps.load(Ordering::Relaxed).checked_sub(steps as u64) {
+        match self.pace.left.load(Ordering::Relaxed).checked_sub(steps as u64) {
             Some(left) => {
-                self.pace.steps.store(left, Ordering::Relaxed);
+                self.pace.left.store(left, Ordering::Relaxed);
                 Ok(())
             }
-            None => self.look(),
+            None => self.look(steps),
         }
     }
 
+    /// All steps so far, for whoever measures.
+    pub fn spent(&self) -> u64 {
+        let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (now(&self.pace.spent) + now(&self.pace.granted)).saturating_sub(now(&self.pace.left))
+    }
+
     #[cold]
-    fn look(&self) -> Result<(), Limit> {
-        self.pace.steps.store(STEPS, Ordering::Relaxed);
-        let looks = self.pace.looks.fetch_add(1, Ordering::Relaxed) + 1;
-        match self.expired() {
-            Some(limit) => Err(limit),
-            None if looks.is_multiple_of(LOOKS) => self.fits(0),
-            None => Ok(()),
+    fn look(&self, steps: usize) -> Result<(), Limit> {
+        let Pace { left, granted, looks, spent } = &self.pace;
+        let grant =
+            |steps: u64| [left, granted].iter().for_each(|count| count.store(steps, Ordering::Relaxed));
+        spent.store(self.spent() + steps as u64, Ordering::Relaxed);
+        grant(0);
+        let looks = looks.fetch_add(1, Ordering::Relaxed) + 1;
+        self.expired().map_or(Ok(()), Err)?;
+        if looks.is_multiple_of(LOOKS) {
+            self.fits(0)?;
         }
+        grant(STEPS);
+        Ok(())
     }
 
     /// Looks at everything, at once.
@@ -154,10 +169,11 @@ mod tests {
     #[test]
     fn whoever_spends_learns_of_a_limit_at_once_and_then_every_so_often() {
         let limits = Limits::default();
-        assert_eq!(limits.spend(1), Ok(()));
+        assert_eq!((limits.spend(1), limits.spent()), (Ok(()), 1));
         limits.cancelled.store(true, Ordering::Relaxed);
         let told = (0..=STEPS).position(|_| limits.spend(1).is_err());
         assert_eq!(told, Some(STEPS as usize), "a look costs something");
+        assert_eq!((limits.spend(1), limits.spent()), (Err(Limit::Cancelled), STEPS + 3));
         let limits = Limits { deadline: Some(Instant::now()), ..Limits::default() };
         assert_eq!(limits.spend(1), Err(Limit::Time(Duration::ZERO)));
     }

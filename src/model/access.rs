@@ -15,7 +15,7 @@ const CLASSES: u32 = 62;
 const LOCK: u64 = 1 << 63;
 
 /// Cells read and cells written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Access {
     pub reads: u64,
     pub writes: u64,

@@ -16,6 +16,7 @@ use crossbeam::deque::{Stealer, Worker};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Tasks that are expanded before their successors are looked up.
 const BATCH: usize = 32;
@@ -30,6 +31,8 @@ const LONG_STATE: u64 = 16;
 /// Successors that are looked up at once: enough to hide the time that memory takes, and few enough that little room
 /// need be kept for them.
 const SLICE: usize = 64;
+/// A batch that takes longer than this is slow: states are large, or threads run far without stopping.
+const SLOW: Duration = Duration::from_millis(2);
 /// With more successors than this, the batch ends early.
 const MANY: usize = 1024;
 /// Searches of no more states than this are left to one worker.
@@ -227,7 +230,9 @@ impl<M: Machine> Run<'_, M> {
                 self.waiting.fetch_add(now.wrapping_sub(counted), Ordering::Relaxed);
                 counted = now;
             }
+            let begun = Instant::now();
             let any = self.expand(desk, frontier);
+            desk.slow = begun.elapsed() >= SLOW;
             self.seen.settle(&mut desk.corner, 0);
             let before = self.seen.states();
             self.look_up(desk, frontier, before);
@@ -254,6 +259,9 @@ impl<M: Machine> Run<'_, M> {
         for done in 0..self.batch() {
             // Only the first task is worth waiting for.
             if done > 0 && frontier.len() == 0 || desk.found.entries.len() > MANY {
+                break;
+            }
+            if done > 0 && desk.slow && self.limits.expired().is_some() {
                 break;
             }
             let Some(task) = frontier.pop() else { return done > 0 };
@@ -443,6 +451,8 @@ struct Desk<M: Machine> {
     words: Vec<u64>,
     found: Successors,
     slots: Vec<u64>,
+    /// The last batch took so long that the limits are looked at between tasks.
+    slow: bool,
     /// Taken since they were last counted for all.
     transitions: u64,
 }
@@ -455,6 +465,7 @@ impl<M: Machine> Desk<M> {
             words: Vec::new(),
             found: Successors::default(),
             slots: Vec::new(),
+            slow: false,
             transitions: 0,
         }
     }

@@ -24,7 +24,7 @@ mod symmetry;
 pub use explore::{Found, Goals, Order, Search, explore};
 pub use machine::{Memory, ProgramMachine};
 // For the machines that other modules build on this one.
-pub(crate) use compile::{CEdge, Node, Op, lock_slot, mute};
+pub(crate) use compile::{CEdge, Node, Op, bits, lock_slot, mute};
 pub(crate) use machine::{Ending, Pending, Record, Scratch, Taken, Work, renamed};
 
 use crate::verdict::{Action, Limit, Limits};

@@ -10,25 +10,43 @@
 
 use crate::model::access::{self, Access, Futures};
 use crate::model::interval::Intervals;
-use crate::model::{Edge, EdgeId, Instr, Loc, Program, Thread, ThreadId, Value};
+use crate::model::{Edge, EdgeId, Instr, Program, Thread, ThreadId, Value};
+use crate::reach::bits;
 use crate::verdict::{AttackCount, Limit, Limits};
-use std::collections::HashMap;
+use bit_set::BitSet;
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::NodeIndex;
+use petgraph::visit::{EdgeFiltered, EdgeRef};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 /// A store that may be worth delaying.
 #[derive(Clone, Debug)]
 pub struct DelayedStore {
     pub thread: ThreadId,
     pub edge: EdgeId,
-    /// The loads that may be worth overtaking it, in ascending order.
-    pub loads: Vec<EdgeId>,
-    /// The locations on the way from it to such a load.
-    pub leads_on: Vec<Loc>,
+    /// Its loads, as an index into `Attacks::overtakers`.
+    pub overtakers: usize,
+    /// So many of them can be reached from it without a fence on the way.
+    pub loads: usize,
+}
+
+/// The loads of a thread that may be worth overtaking a store, for all stores of which the text says the same. Not all of
+/// them need be ahead of each: a thread that comes to one has come there without a fence.
+#[derive(Clone, Debug, Default)]
+pub struct Overtakers {
+    /// By the numbers of their edges.
+    pub loads: BitSet,
+    /// By their numbers, the locations from which such a load can be reached without a fence.
+    pub leads_on: BitSet,
 }
 
 /// The attacks that the program's text does not refute.
 #[derive(Clone, Debug, Default)]
 pub struct Attacks {
     pub stores: Vec<DelayedStore>,
+    pub overtakers: Vec<Overtakers>,
     pub count: AttackCount,
 }
 
@@ -49,51 +67,366 @@ impl Attacks {
         Ok(attacks)
     }
 
-    /// Is the attack one of those that are left?
+    /// Is the attack one of those that are left, if its load can be reached from its store?
     pub fn contain(&self, thread: ThreadId, store: EdgeId, load: EdgeId) -> bool {
         let of = |s: &&DelayedStore| s.thread == thread && s.edge == store;
-        self.stores.iter().find(of).is_some_and(|s| s.loads.contains(&load))
+        self.stores
+            .iter()
+            .find(of)
+            .is_some_and(|s| self.overtakers[s.overtakers].loads.contains(load.index()))
     }
 
     /// Are the same attacks left of all these threads, whose graphs are the same?
     pub fn are_alike(&self, threads: &[usize]) -> bool {
         let of = |t: usize| {
             let own = self.stores.iter().filter(move |s| s.thread.index() == t);
-            own.map(|s| (s.edge, &s.loads))
+            own.map(|s| (s.edge, &self.overtakers[s.overtakers].loads))
         };
         threads.windows(2).all(|pair| of(pair[0]).eq(of(pair[1])))
     }
 
     fn add(&mut self, text: &Text<'_>, t: ThreadId, pruning: Pruning, limits: &Limits) -> Result<(), Limit> {
         let thread = text.program.thread(t);
-        let all_loads = edges_where(thread, |i| matches!(i, Instr::Load { .. })).count();
-        let (mut roads, mut judge) = (Roads::new(thread), Judge::new(text, t));
-        for (store, edge) in edges_where(thread, |i| matches!(i, Instr::Store { .. })) {
-            let region = roads.mark_unfenced(edge.to);
-            limits.spend(4 * region.len())?;
-            let mut loads: Vec<EdgeId> =
-                region.iter().flat_map(|l| &roads.loads[l.index()]).copied().collect();
-            loads.sort_unstable();
-            self.count.total += all_loads as u64;
-            self.count.fenced += (all_loads - loads.len()) as u64;
-            loads.retain(|&load| {
-                let verdict = if pruning == Pruning::On { judge.verdict(store, load) } else { Refuted::Not };
-                let count = match verdict {
-                    Refuted::ByAccess => &mut self.count.private,
-                    Refuted::ByCycle => &mut self.count.acyclic,
-                    Refuted::Not => &mut self.count.left,
-                };
-                *count += 1;
-                verdict == Refuted::Not
-            });
-            let leads_on = roads.unmark_leading_to(loads.iter().map(|&l| thread.edge(l).from).collect());
-            roads.unmark(&region);
-            if !loads.is_empty() {
-                self.stores.push(DelayedStore { thread: t, edge: store, loads, leads_on });
+        let loads = Loads::of(text, t);
+        let stores = edges_where(thread, |i| matches!(i, Instr::Store { .. }));
+        let stores: Vec<Stored> = stores.map(|(id, edge)| Stored::new(text, t, id, edge, pruning)).collect();
+        if loads.edges.is_empty() || stores.is_empty() {
+            return Ok(());
+        }
+        let mut judge = Judge::new(text, t, pruning);
+        let mut sentences: HashMap<u64, Vec<Refuted>> = HashMap::new();
+        for stored in &stores {
+            if let Entry::Vacant(unknown) = sentences.entry(stored.cells) {
+                unknown.insert(judge.sentence(stored.cells, &loads, limits)?);
             }
+        }
+        let mut left = Vec::new();
+        self.count.total += (stores.len() * loads.edges.len()) as u64;
+        for_each_ahead(thread, &stores, &loads, limits, |stored, ahead| {
+            let sentence = &sentences[&stored.cells];
+            let own = stored.address.and_then(|a| loads.by_address.get(&a));
+            let own = own.map(|kind| (kind.cells, ahead.of_kind(kind.number)));
+            let seen = |verdict: Refuted| {
+                let of = |cells: usize| match own {
+                    Some((of_own, count)) if of_own == cells => ahead.of_cells[cells] - count,
+                    _ => ahead.of_cells[cells],
+                };
+                let such = (0..sentence.len()).filter(|&cells| sentence[cells] == verdict);
+                such.map(|cells| of(cells) as usize).sum::<usize>()
+            };
+            let all = ahead.of_cells.iter().map(|&count| count as usize).sum::<usize>();
+            let (open, acyclic) = (seen(Refuted::Not), seen(Refuted::ByCycle));
+            self.count.fenced += (loads.edges.len() - all) as u64;
+            self.count.acyclic += acyclic as u64;
+            self.count.left += open as u64;
+            self.count.private += (all - open - acyclic) as u64;
+            if open > 0 {
+                left.push((stored, open));
+            }
+        })?;
+        left.sort_by_key(|(stored, _)| stored.edge);
+        self.take(text.program, t, &loads, &sentences, left, limits)
+    }
+
+    /// Adds the stores of a thread of which so many attacks are left.
+    fn take(
+        &mut self,
+        program: &Program,
+        t: ThreadId,
+        loads: &Loads,
+        sentences: &HashMap<u64, Vec<Refuted>>,
+        left: Vec<(&Stored, usize)>,
+        limits: &Limits,
+    ) -> Result<(), Limit> {
+        // With many cells there would be many sets of loads. Loads of a store's own cell may stay among its overtakers, for
+        // they never overtake it anyway.
+        let apart = access::is_exact(program);
+        let mut known: HashMap<(u64, Option<Value>), usize> = HashMap::new();
+        for (stored, count) in left {
+            let address = stored.address.filter(|_| apart);
+            let overtakers = match known.get(&(stored.cells, address)) {
+                Some(&known) => known,
+                None => {
+                    let own = address.and_then(|a| loads.by_address.get(&a)).map(|kind| kind.number);
+                    let sentence = &sentences[&stored.cells];
+                    let wanted = |load: &&Load| {
+                        sentence[load.kind.cells] == Refuted::Not && Some(load.kind.number) != own
+                    };
+                    let edges = loads.edges.iter().filter(wanted).map(|load| load.edge.index()).collect();
+                    self.overtakers.push(Overtakers::new(program.thread(t), edges, limits)?);
+                    known.insert((stored.cells, address), self.overtakers.len() - 1);
+                    self.overtakers.len() - 1
+                }
+            };
+            self.stores.push(DelayedStore { thread: t, edge: stored.edge, overtakers, loads: count });
         }
         Ok(())
     }
+}
+
+impl Overtakers {
+    fn new(thread: &Thread, loads: BitSet, limits: &Limits) -> Result<Overtakers, Limit> {
+        limits.spend(2 * thread.graph().edge_count())?;
+        let graph = thread.graph();
+        let mut leads_on = BitSet::with_capacity(graph.node_count());
+        let mut todo: Vec<_> = loads.iter().map(|id| thread.edge(EdgeId(id as u32)).from).collect();
+        while let Some(loc) = todo.pop() {
+            if leads_on.insert(loc.index()) {
+                let into = graph.edges_directed(NodeIndex::new(loc.index()), petgraph::Incoming);
+                let open = into.filter(|e| may_be_overtaken_by(&e.weight().instr));
+                todo.extend(open.map(|e| e.weight().from));
+            }
+        }
+        Ok(Overtakers { loads, leads_on })
+    }
+}
+
+/// A store of a thread, by what it may touch.
+struct Stored {
+    edge: EdgeId,
+    to: usize,
+    cells: u64,
+    /// The address, if it is a constant: its loads read the store's own value.
+    address: Option<Value>,
+}
+
+impl Stored {
+    fn new(text: &Text<'_>, t: ThreadId, id: EdgeId, edge: &Edge, pruning: Pruning) -> Stored {
+        let cells = text.access[t.index()][id.index()].writes;
+        let address = constant_address(edge).filter(|_| pruning == Pruning::On);
+        Stored { edge: id, to: edge.to.index(), cells, address }
+    }
+}
+
+fn constant_address(edge: &Edge) -> Option<Value> {
+    edge.instr.address()?.constant()
+}
+
+/// The loads of a thread.
+struct Loads {
+    edges: Vec<Load>,
+    /// The different sets of cells that they may touch.
+    cells: Vec<u64>,
+    /// How many kinds there are.
+    kinds: usize,
+    by_address: HashMap<Value, Kind>,
+    /// Per location the numbers of the loads that begin there.
+    at: BTreeMap<usize, Vec<usize>>,
+}
+
+struct Load {
+    edge: EdgeId,
+    kind: Kind,
+}
+
+/// Loads that may touch the same cells and have the same address, if that is a constant.
+#[derive(Clone, Copy)]
+struct Kind {
+    number: usize,
+    /// The cells, by their place in the list.
+    cells: usize,
+}
+
+impl Loads {
+    fn of(text: &Text<'_>, t: ThreadId) -> Loads {
+        let thread = text.program.thread(t);
+        let (mut all_cells, mut kinds) = (HashMap::new(), HashMap::new());
+        let mut loads =
+            Loads { edges: vec![], cells: vec![], kinds: 0, by_address: HashMap::new(), at: BTreeMap::new() };
+        for (edge, e) in edges_where(thread, |i| matches!(i, Instr::Load { .. })) {
+            let (touched, address) = (text.access[t.index()][edge.index()].reads, constant_address(e));
+            let fresh = all_cells.len();
+            let cells = *all_cells.entry(touched).or_insert(fresh);
+            if cells == loads.cells.len() {
+                loads.cells.push(touched);
+            }
+            let fresh = kinds.len();
+            let kind = Kind { number: *kinds.entry((touched, address)).or_insert(fresh), cells };
+            loads.by_address.extend(address.map(|address| (address, kind)));
+            loads.at.entry(e.from.index()).or_default().push(loads.edges.len());
+            loads.edges.push(Load { edge, kind });
+        }
+        loads.kinds = kinds.len();
+        loads
+    }
+}
+
+/// Some loads of a thread, by their numbers, and how many there are of each kind. In pieces, which sets share where they
+/// are the same.
+#[derive(Clone)]
+struct Ahead {
+    loads: Vec<Rc<[u64]>>,
+    kinds: Vec<Rc<[u32]>>,
+    of_cells: Vec<u32>,
+}
+
+/// Words of one piece.
+const PIECE: usize = 16;
+
+impl Ahead {
+    fn none(loads: &Loads) -> Ahead {
+        let (piece, counts): (Rc<[u64]>, Rc<[u32]>) = ([0; PIECE].into(), [0; PIECE].into());
+        Ahead {
+            loads: vec![piece; loads.edges.len().div_ceil(64 * PIECE)],
+            kinds: vec![counts; loads.kinds.div_ceil(PIECE)],
+            of_cells: vec![0; loads.cells.len()],
+        }
+    }
+
+    /// How many loads of the kind there are.
+    fn of_kind(&self, kind: usize) -> u32 {
+        self.kinds[kind / PIECE][kind % PIECE]
+    }
+
+    fn insert(&mut self, load: usize, loads: &Loads) {
+        let word = &mut Rc::make_mut(&mut self.loads[load / (64 * PIECE)])[load / 64 % PIECE];
+        let Kind { number, cells } = loads.edges[load].kind;
+        if *word >> (load % 64) & 1 == 0 {
+            *word |= 1 << (load % 64);
+            Rc::make_mut(&mut self.kinds[number / PIECE])[number % PIECE] += 1;
+            self.of_cells[cells] += 1;
+        }
+    }
+
+    fn add(&mut self, others: &Ahead, loads: &Loads) {
+        for (k, other) in others.loads.iter().enumerate() {
+            if Rc::ptr_eq(&self.loads[k], other) {
+                continue;
+            }
+            let new: Vec<u64> = other.iter().zip(&*self.loads[k]).map(|(b, a)| b & !a).collect();
+            bits(&new).for_each(|load| self.insert(64 * PIECE * k + load, loads));
+        }
+    }
+}
+
+/// Tells of every store which loads lie ahead of it with no fence in between. From the end of the thread's graph to its
+/// beginning, cycles taken as one: the loads ahead of a place are those of the places that follow, and its own.
+fn for_each_ahead<'a>(
+    thread: &Thread,
+    stores: &'a [Stored],
+    loads: &Loads,
+    limits: &Limits,
+    mut tell: impl FnMut(&'a Stored, &Ahead),
+) -> Result<(), Limit> {
+    let graph = thread.graph();
+    let open = EdgeFiltered::from_fn(graph, |e| may_be_overtaken_by(&e.weight().instr));
+    limits.spend(8 * graph.edge_count())?;
+    let parts = kosaraju_scc(&open);
+    let mut part_of = vec![0; graph.node_count()];
+    for (k, part) in parts.iter().enumerate() {
+        part.iter().for_each(|node| part_of[node.index()] = k);
+    }
+    let mut next: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
+    for edge in graph.edge_references().filter(|e| may_be_overtaken_by(&e.weight().instr)) {
+        let (from, to) = (part_of[edge.source().index()], part_of[edge.target().index()]);
+        if from != to {
+            next[from].push(to);
+        }
+    }
+    // How many still have to ask what lies ahead of a part.
+    let mut asking = vec![0; parts.len()];
+    for list in &mut next {
+        list.sort_unstable();
+        list.dedup();
+        list.iter().for_each(|&to| asking[to] += 1);
+    }
+    let mut into: Vec<Vec<&Stored>> = vec![Vec::new(); parts.len()];
+    stores.iter().for_each(|stored| into[part_of[stored.to]].push(stored));
+    let mut known: Vec<Option<Ahead>> = vec![None; parts.len()];
+    for (k, part) in parts.iter().enumerate() {
+        let width = loads.edges.len() / (64 * PIECE) + loads.kinds / PIECE;
+        let (joins, told) = (next[k].len().saturating_sub(1), into[k].len());
+        limits.spend(part.len() + joins * width + told * loads.cells.len())?;
+        let mut ahead: Option<Ahead> = None;
+        for &to in &next[k] {
+            asking[to] -= 1;
+            let there = if asking[to] == 0 { known[to].take() } else { known[to].clone() };
+            let there = there.expect("a part comes behind those that it leads to");
+            match &mut ahead {
+                None => ahead = Some(there),
+                Some(ahead) => ahead.add(&there, loads),
+            }
+        }
+        let mut ahead = ahead.unwrap_or_else(|| Ahead::none(loads));
+        let own = part.iter().filter_map(|node| loads.at.get(&node.index()));
+        own.flatten().for_each(|&load| ahead.insert(load, loads));
+        into[k].iter().for_each(|stored| tell(stored, &ahead));
+        known[k] = Some(ahead).filter(|_| asking[k] > 0);
+    }
+    Ok(())
+}
+
+/// What instructions may touch.
+struct Text<'a> {
+    program: &'a Program,
+    /// Per thread and edge.
+    access: Vec<Vec<Access>>,
+    futures: Futures,
+    /// Per thread: what an instruction touches, and all that the thread may touch once it has done that, with everything
+    /// before it in a block. Each pair once.
+    helping: Vec<HashSet<(Access, Access)>>,
+}
+
+impl<'a> Text<'a> {
+    fn new(program: &'a Program, limits: &Limits) -> Result<Self, Limit> {
+        let intervals = Intervals::of(program, limits)?;
+        let of =
+            |t: ThreadId, e: &Edge| access::of_instr(program, &e.instr, || intervals.address(t, e)).cells();
+        let all = |t: ThreadId| program.thread(t).edges().map(|(_, e)| of(t, e)).collect();
+        let access: Vec<Vec<Access>> = program.thread_ids().map(all).collect();
+        let futures = Futures::of(program, &intervals, |_, _| false, limits)?;
+        let helping = |t: ThreadId| {
+            let thread = program.thread(t);
+            // A block is one event: with one of its accesses, those before it happen after the load too.
+            let blocks = thread.edges().any(|(_, e)| matches!(e.instr, Instr::Lock));
+            let from = |e: &Edge| if blocks { thread.initial() } else { e.from };
+            let pair =
+                |(id, e): (EdgeId, &Edge)| (access[t.index()][id.index()], futures.at(t, from(e)).cells());
+            thread.edges().map(pair).filter(|(access, _)| !access.is_none()).collect()
+        };
+        let helping = program.thread_ids().map(helping).collect();
+        Ok(Text { program, access, futures, helping })
+    }
+
+    fn others(&self, t: ThreadId) -> impl Iterator<Item = ThreadId> {
+        self.program.thread_ids().filter(move |&u| u != t)
+    }
+
+    /// All that threads other than `t` may touch by events that happen after a load of `t`.
+    fn after_load(&self, t: ThreadId, loaded: u64, limits: &Limits) -> Result<Access, Limit> {
+        let load = Access { reads: loaded, writes: 0 };
+        let mut after = Access::NONE;
+        loop {
+            let more = self.helped(t, after.union(load), limits)?.union(after);
+            if more == after {
+                return Ok(after);
+            }
+            after = more;
+        }
+    }
+
+    /// What other threads may touch once they have done something that conflicts with `after`.
+    fn helped(&self, t: ThreadId, after: Access, limits: &Limits) -> Result<Access, Limit> {
+        let mut helped = Access::NONE;
+        for u in self.others(t) {
+            let helping = &self.helping[u.index()];
+            limits.spend(1 + helping.len())?;
+            let conflicting = helping.iter().filter(|(access, _)| after.conflicts(*access));
+            helped = conflicting.fold(helped, |all, (_, future)| all.union(*future));
+        }
+        Ok(helped)
+    }
+}
+
+/// What the text says against the attacks of one thread.
+struct Judge<'a> {
+    text: &'a Text<'a>,
+    t: ThreadId,
+    pruning: Pruning,
+    /// All that other threads ever touch.
+    others: Access,
+    /// Per cells loaded, all that other threads may touch after such a load.
+    after: HashMap<u64, Access>,
 }
 
 /// Why the search can do without an attack that no fence forbids.
@@ -106,152 +439,38 @@ enum Refuted {
     Not,
 }
 
-/// What instructions may touch.
-struct Text<'a> {
-    program: &'a Program,
-    /// Per thread and edge.
-    access: Vec<Vec<Access>>,
-    futures: Futures,
-    has_blocks: Vec<bool>,
-}
-
-impl<'a> Text<'a> {
-    fn new(program: &'a Program, limits: &Limits) -> Result<Self, Limit> {
-        let intervals = Intervals::of(program, limits)?;
-        let of =
-            |t: ThreadId, e: &Edge| access::of_instr(program, &e.instr, || intervals.address(t, e)).cells();
-        let all = |t: ThreadId| program.thread(t).edges().map(|(_, e)| of(t, e)).collect();
-        let has_blocks = |t: &Thread| t.edges().any(|(_, e)| matches!(e.instr, Instr::Lock));
-        Ok(Text {
-            program,
-            access: program.thread_ids().map(all).collect(),
-            futures: Futures::of(program, &intervals, |_, _| false, limits)?,
-            has_blocks: program.threads().iter().map(has_blocks).collect(),
-        })
-    }
-
-    fn others(&self, t: ThreadId) -> impl Iterator<Item = ThreadId> {
-        self.program.thread_ids().filter(move |&u| u != t)
-    }
-
-    /// All that threads other than `t` may touch by events that happen after a load of `t`.
-    fn after_load(&self, t: ThreadId, loaded: u64) -> Access {
-        let load = Access { reads: loaded, writes: 0 };
-        let mut after = Access::NONE;
-        loop {
-            let more = self.helped(t, after.union(load)).union(after);
-            if more == after {
-                return after;
-            }
-            after = more;
-        }
-    }
-
-    /// What other threads may touch once they have done something that conflicts with `after`.
-    fn helped(&self, t: ThreadId, after: Access) -> Access {
-        let of = |u: ThreadId| {
-            let thread = self.program.thread(u);
-            // A block is one event: with one of its accesses, those before it happen after the load too.
-            let all =
-                move |edge: &Edge| if self.has_blocks[u.index()] { thread.initial() } else { edge.from };
-            let helps = move |id: EdgeId| after.conflicts(self.access[u.index()][id.index()]);
-            let helping = thread.edges().filter(move |(id, _)| helps(*id));
-            helping.map(move |(_, e)| self.futures.at(u, all(e)).cells())
-        };
-        self.others(t).flat_map(of).fold(Access::NONE, Access::union)
-    }
-}
-
-/// What the text says against the attacks of one thread.
-struct Judge<'a> {
-    text: &'a Text<'a>,
-    t: ThreadId,
-    /// All that other threads ever touch.
-    others: Access,
-    /// Per cells loaded, all that other threads may touch after such a load.
-    after: HashMap<u64, Access>,
-}
-
 impl<'a> Judge<'a> {
-    fn new(text: &'a Text<'a>, t: ThreadId) -> Self {
+    fn new(text: &'a Text<'a>, t: ThreadId, pruning: Pruning) -> Self {
         let all = |u: ThreadId| text.futures.at(u, text.program.thread(u).initial()).cells();
         let others = text.others(t).map(all).fold(Access::NONE, Access::union);
-        Judge { text, t, others, after: HashMap::new() }
+        Judge { text, t, pruning, others, after: HashMap::new() }
     }
 
-    fn verdict(&mut self, store: EdgeId, load: EdgeId) -> Refuted {
-        let access = &self.text.access[self.t.index()];
-        let (stored, loaded) = (access[store.index()].writes, access[load.index()].reads);
-        let unseen = loaded & self.others.writes == 0 || stored & touched(self.others) == 0;
-        if unseen || self.address(store).is_some_and(|a| Some(a) == self.address(load)) {
-            return Refuted::ByAccess;
+    /// What the text says of each set of cells that is loaded, against the stores that may touch certain cells. Of loads
+    /// of a store's own address, more is known.
+    fn sentence(&mut self, stored: u64, loads: &Loads, limits: &Limits) -> Result<Vec<Refuted>, Limit> {
+        loads.cells.iter().map(|&loaded| self.verdict(stored, loaded, limits)).collect()
+    }
+
+    /// Of stores and loads that may touch these cells, at different addresses.
+    fn verdict(&mut self, stored: u64, loaded: u64, limits: &Limits) -> Result<Refuted, Limit> {
+        if self.pruning == Pruning::Off {
+            return Ok(Refuted::Not);
         }
-        let after = *self.after.entry(loaded).or_insert_with(|| self.text.after_load(self.t, loaded));
-        if stored & touched(after) == 0 { Refuted::ByCycle } else { Refuted::Not }
-    }
-
-    /// The address, if it is a constant.
-    fn address(&self, edge: EdgeId) -> Option<Value> {
-        self.text.program.thread(self.t).edge(edge).instr.address()?.constant()
+        if loaded & self.others.writes == 0 || stored & touched(self.others) == 0 {
+            return Ok(Refuted::ByAccess);
+        }
+        let after = match self.after.get(&loaded) {
+            Some(after) => *after,
+            None => self.text.after_load(self.t, loaded, limits)?,
+        };
+        self.after.insert(loaded, after);
+        Ok(if stored & touched(after) == 0 { Refuted::ByCycle } else { Refuted::Not })
     }
 }
 
 fn touched(access: Access) -> u64 {
     access.reads | access.writes
-}
-
-/// A thread's graph without fences and locked instructions: where a delayed store can stay in the buffer.
-struct Roads {
-    from: Vec<Vec<Loc>>,
-    into: Vec<Vec<Loc>>,
-    /// Per location the loads that begin there.
-    loads: Vec<Vec<EdgeId>>,
-    /// All false between questions.
-    marked: Vec<bool>,
-}
-
-impl Roads {
-    fn new(thread: &Thread) -> Roads {
-        let locations = thread.graph().node_count();
-        let (mut from, mut into) = (vec![Vec::new(); locations], vec![Vec::new(); locations]);
-        let mut loads = vec![Vec::new(); locations];
-        for (_, edge) in edges_where(thread, may_be_overtaken_by) {
-            from[edge.from.index()].push(edge.to);
-            into[edge.to.index()].push(edge.from);
-        }
-        for (load, edge) in edges_where(thread, |i| matches!(i, Instr::Load { .. })) {
-            loads[edge.from.index()].push(load);
-        }
-        Roads { from, into, loads, marked: vec![false; locations] }
-    }
-
-    /// Marks the locations that can be reached from one.
-    fn mark_unfenced(&mut self, start: Loc) -> Vec<Loc> {
-        let (mut reached, mut todo) = (Vec::new(), vec![start]);
-        while let Some(loc) = todo.pop() {
-            if !std::mem::replace(&mut self.marked[loc.index()], true) {
-                reached.push(loc);
-                todo.extend(&self.from[loc.index()]);
-            }
-        }
-        reached
-    }
-
-    /// Takes the marks from those that lead to some locations.
-    fn unmark_leading_to(&mut self, mut todo: Vec<Loc>) -> Vec<Loc> {
-        let mut leading = Vec::new();
-        while let Some(loc) = todo.pop() {
-            if std::mem::take(&mut self.marked[loc.index()]) {
-                leading.push(loc);
-                todo.extend(&self.into[loc.index()]);
-            }
-        }
-        leading
-    }
-
-    fn unmark(&mut self, locations: &[Loc]) {
-        locations.iter().for_each(|l| self.marked[l.index()] = false);
-    }
 }
 
 fn edges_where(thread: &Thread, which: impl Fn(&Instr) -> bool) -> impl Iterator<Item = (EdgeId, &Edge)> {

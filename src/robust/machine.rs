@@ -23,7 +23,7 @@
 //! namesake does from the state's image. So that one must not be refuted: threads change places only if the text
 //! refutes the same attacks of all of them. An attack itself keeps its names.
 
-use super::attack::{Attacks, DelayedStore};
+use super::attack::{Attacks, DelayedStore, Overtakers};
 use super::known::KnownPaths;
 use crate::model::interval::{Interval, Intervals};
 use crate::model::{EdgeId, Instr, Program, ThreadId, Value};
@@ -35,17 +35,27 @@ use crate::reach::{
 };
 use crate::verdict::{Act, Action, Goal, Limit, Limits};
 use bit_set::BitSet;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
 
 pub struct AttackMachine<'a> {
     program: &'a Program,
     base: ProgramMachine,
     targets: Vec<Target>,
+    /// The loads that targets wait for.
+    overtakers: Vec<Loads>,
+    /// Per thread and edge the number of a load that anybody waits for.
+    numbers: Vec<Vec<usize>>,
     /// Per thread and node, the attacks that begin there.
     begin: Vec<Vec<Vec<usize>>>,
-    /// Per attack its store, and whether it has succeeded already: then nobody wants to see it succeed again.
-    attacks: Vec<(usize, AtomicBool)>,
+    /// More than any load's number.
+    stride: usize,
+    /// The attacks that have succeeded already: nobody wants to see them succeed again.
+    succeeded: RwLock<HashSet<usize>>,
+    /// Whether there are any.
+    any_succeeded: AtomicBool,
     known: &'a KnownPaths,
     slots: Slots,
     layout: Layout,
@@ -55,13 +65,17 @@ pub struct AttackMachine<'a> {
 struct Target {
     thread: usize,
     edge: EdgeId,
-    /// The loads of its attacks, in ascending order, and the number of the first attack.
-    loads: Vec<EdgeId>,
-    first: usize,
-    /// The nodes from which a load of the attack can still be reached.
-    leads_on: BitSet,
+    /// The loads of its attacks, as an index.
+    overtakers: usize,
     /// Attacks of this store that have not succeeded yet.
     open: AtomicUsize,
+}
+
+/// The loads of a thread that a target waits for.
+struct Loads {
+    edges: BitSet,
+    /// The nodes from which one of them can still be reached.
+    leads_on: BitSet,
 }
 
 /// What it costs to expand a state, in steps.
@@ -84,8 +98,8 @@ impl Slots {
     const CELL: usize = 1;
     const PHASE: usize = 2;
     const CLAIM: usize = 3;
-    /// In phase 3, the number of the attack.
-    const ATTACK: usize = 4;
+    /// In phase 3, the number of the load.
+    const LOAD: usize = 4;
     /// In phase 2, where the attacker's path stands among the known ones.
     const TRAIL: usize = 5;
     const FIXED: usize = 6;
@@ -146,9 +160,9 @@ impl<'a> AttackMachine<'a> {
         let reductions = Reductions { prune: false, mute: false, late: false, symmetry, ..reductions };
         let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions, limits)?
             .symmetric_if(|members| attacks.are_alike(members));
-        let mut numbered = Vec::new();
-        let targets: Vec<Target> =
-            attacks.stores.iter().enumerate().map(|(i, s)| Target::new(i, s, &base, &mut numbered)).collect();
+        let targets: Vec<Target> = attacks.stores.iter().map(Target::new).collect();
+        let (overtakers, numbers) = overtakers(attacks, &base);
+        let stride = numbers.iter().flatten().max().map_or(1, |last| last + 1);
         let mut begin: Vec<Vec<Vec<usize>>> =
             base.code.threads.iter().map(|t| vec![Vec::new(); t.nodes.len()]).collect();
         for (i, target) in targets.iter().enumerate() {
@@ -158,9 +172,23 @@ impl<'a> AttackMachine<'a> {
         }
         let slots = Slots { cells: program.cells(), threads: program.threads().len() };
         let mut intervals = intervals(program, attacks, slots, reductions, limits)?;
+        intervals[Slots::LOAD] = Interval { lo: 0, hi: stride as Value - 1 };
         intervals[Slots::TRAIL] = Interval { lo: 0, hi: known.last_place() as Value };
         let layout = Layout::loose(intervals.into_iter().enumerate());
-        Ok(AttackMachine { program, base, targets, begin, attacks: numbered, known, slots, layout })
+        Ok(AttackMachine {
+            program,
+            base,
+            targets,
+            overtakers,
+            numbers,
+            begin,
+            stride,
+            succeeded: RwLock::default(),
+            any_succeeded: AtomicBool::new(false),
+            known,
+            slots,
+            layout,
+        })
     }
 
     /// Words of a packed state of phase 2 or 3.
@@ -223,8 +251,17 @@ impl<'a> AttackMachine<'a> {
     fn is_open(&self, attack: &Attack) -> bool {
         match attack.vals[Slots::PHASE] {
             0 => self.target(attack).open.load(Ordering::Relaxed) > 0,
-            _ => !self.attacks[attack.vals[Slots::ATTACK] as usize].1.load(Ordering::Relaxed),
+            _ if !self.any_succeeded.load(Ordering::Relaxed) => true,
+            _ => {
+                let succeeded = self.succeeded.read().unwrap_or_else(PoisonError::into_inner);
+                !succeeded.contains(&self.number(attack))
+            }
         }
+    }
+
+    /// The number of an attack in phase 3.
+    fn number(&self, attack: &Attack) -> usize {
+        attack.vals[Slots::TARGET] as usize * self.stride + attack.vals[Slots::LOAD] as usize
     }
 
     /// Can the attack still succeed, by the graphs alone? Somebody else has to touch the delayed store's cell,
@@ -232,7 +269,7 @@ impl<'a> AttackMachine<'a> {
     fn has_hope(&self, attack: &Attack) -> bool {
         let target = self.target(attack);
         let node = attack.work.vals[target.thread] as usize;
-        if attack.vals[Slots::PHASE] == 0 && !target.leads_on.contains(node) {
+        if attack.vals[Slots::PHASE] == 0 && !self.overtakers[target.overtakers].leads_on.contains(node) {
             return false;
         }
         let cell = attack.vals[Slots::CELL] as u32;
@@ -343,12 +380,15 @@ impl<'a> AttackMachine<'a> {
         ControlFlow::Continue(())
     }
 
-    /// The attack whose phase 3 the attacker can begin with this edge. It has to read memory, not its own buffer.
+    /// The load with which the attacker can begin phase 3, if the edge is one. It has to read memory, not its own buffer.
     fn attack_load(&self, attack: &Attack, edge: &CEdge) -> Option<usize> {
         let target = self.target(attack);
         let Op::Load { addr, .. } = &edge.op else { return None };
         let cell = self.base.cell(&attack.work, addr)?;
-        let number = target.first + target.loads.binary_search(&edge.id).ok()?;
+        if !self.overtakers[target.overtakers].edges.contains(edge.id.index()) {
+            return None;
+        }
+        let number = self.numbers[target.thread][edge.id.index()];
         let end = self.follow(target.thread, attack.vals[Slots::TRAIL] as usize, &[edge.id]);
         let counts = self.reads_memory(attack, target.thread, cell) && !self.known.ends_at(end as usize);
         counts.then_some(number)
@@ -375,7 +415,7 @@ impl<'a> AttackMachine<'a> {
         attack.vals[Slots::TARGET] = target;
         attack.vals[Slots::CELL] = delayed;
         attack.vals[Slots::PHASE] = 1;
-        attack.vals[Slots::ATTACK] = number as Value;
+        attack.vals[Slots::LOAD] = number as Value;
         attack.vals[self.slots.after(cell)] = READ;
         attack.work.buffers[t].clear();
         attack.work.vals[t] = self.base.code.threads[t].stuck as Value;
@@ -505,25 +545,36 @@ impl<R: Record> Record for Walked<R> {
 }
 
 impl Target {
-    /// `numbered` are the attacks so far; those of this store, the `i`th, are added.
-    fn new(
-        i: usize,
-        store: &DelayedStore,
-        base: &ProgramMachine,
-        numbered: &mut Vec<(usize, AtomicBool)>,
-    ) -> Target {
-        let first = numbered.len();
-        numbered.extend(store.loads.iter().map(|_| (i, AtomicBool::new(false))));
-        let node_of = &base.code.threads[store.thread.index()].node_of;
+    fn new(store: &DelayedStore) -> Target {
         Target {
             thread: store.thread.index(),
             edge: store.edge,
-            loads: store.loads.clone(),
-            first,
-            leads_on: store.leads_on.iter().map(|l| node_of[l.index()] as usize).collect(),
-            open: AtomicUsize::new(store.loads.len()),
+            overtakers: store.overtakers,
+            open: AtomicUsize::new(store.loads),
         }
     }
+}
+
+/// The loads that are waited for, in the terms of the compiled program; and their numbers, which begin at 0 in each thread.
+fn overtakers(attacks: &Attacks, base: &ProgramMachine) -> (Vec<Loads>, Vec<Vec<usize>>) {
+    let mut thread_of = vec![0; attacks.overtakers.len()];
+    attacks.stores.iter().for_each(|s| thread_of[s.overtakers] = s.thread.index());
+    let mut all = vec![BitSet::new(); base.code.threads.len()];
+    for (set, &t) in attacks.overtakers.iter().zip(&thread_of) {
+        all[t].union_with(&set.loads);
+    }
+    let numbered = |loads: &BitSet| {
+        let mut numbers = vec![0; loads.iter().last().map_or(0, |last| last + 1)];
+        loads.iter().enumerate().for_each(|(k, edge)| numbers[edge] = k);
+        numbers
+    };
+    let one = |(set, &t): (&Overtakers, &usize)| {
+        let node_of = &base.code.threads[t].node_of;
+        let leads_on = set.leads_on.iter().map(|l| node_of[l] as usize).collect();
+        Loads { edges: set.loads.clone(), leads_on }
+    };
+    let overtakers = attacks.overtakers.iter().zip(&thread_of).map(one).collect();
+    (overtakers, all.iter().map(numbered).collect())
 }
 
 impl Attack {
@@ -546,7 +597,6 @@ fn intervals(
     let mut all = vec![Interval::constant(0); slots.count()];
     all[Slots::TARGET] = up_to(attacks.stores.len().saturating_sub(1));
     all[Slots::CELL] = up_to(program.cells().saturating_sub(1));
-    all[Slots::ATTACK] = up_to(attacks.count.left.saturating_sub(1) as usize);
     all[Slots::PHASE] = Interval::BOOL;
     let blocks = program.has_locks();
     all[Slots::CLAIM] = up_to(blocks as usize);
@@ -584,16 +634,17 @@ impl Machine for AttackMachine<'_> {
         match attack.vals[Slots::PHASE] {
             0 => Look::Rank(1),
             _ if attack.vals[self.slots.after(cell)] != NOT && self.lock_is_free(&attack.work) => {
-                Look::Goal(attack.vals[Slots::ATTACK] as usize)
+                Look::Goal(self.number(attack))
             }
             _ => Look::Rank(0),
         }
     }
 
     fn reached(&self, number: usize) {
-        let (target, done) = &self.attacks[number];
-        if !done.swap(true, Ordering::Relaxed) {
-            self.targets[*target].open.fetch_sub(1, Ordering::Relaxed);
+        let mut succeeded = self.succeeded.write().unwrap_or_else(PoisonError::into_inner);
+        if succeeded.insert(number) {
+            self.targets[number / self.stride].open.fetch_sub(1, Ordering::Relaxed);
+            self.any_succeeded.store(true, Ordering::Relaxed);
         }
     }
 

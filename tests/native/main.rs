@@ -177,7 +177,7 @@ fn written(snippet: &Snippet, expected: &BTreeMap<String, String>) -> Result<boo
     // Flags are registers of the program and would get other names.
     let source = litmus(snippet, &Asked { flags: 0, condition: "" });
     let (input, test) = read_test(&source).map_err(|wrong| format!("{source}\n{wrong:#?}"))?;
-    let Ok(text) = write(&input.program, "", Some(&test)) else { return Ok(false) };
+    let Ok(text) = write(&input.program, "", Some(&test), &Limits::default()) else { return Ok(false) };
     let name = |text: &str| text.split(' ').next().map(str::to_string);
     let same = match name(&text) == name(&source) {
         true => same(&text, expected),

@@ -1,0 +1,237 @@
+//! Do limits hold in every phase? A run that is cancelled, or whose time is over, ends before it prepares anything, at
+//! every door; large programs, whose preparation takes a while, end soon after their time is over, within their memory;
+//! and what is said then is `unknown`.
+
+#[path = "common/ran.rs"]
+mod ran;
+
+use overtake::engine::{self, Engine, Options};
+use overtake::front::{litmus, promela, trencher, tso};
+use overtake::limits::{Limit, Limits};
+use overtake::model::litmus::Litmus;
+use overtake::model::{Program, interval::Intervals};
+use overtake::repair::{self, Allowed, Wanted};
+use overtake::report;
+use overtake::verdict::repair::{Aim, RepairAnswer};
+use overtake::verdict::{Answer, Goal, Model, RaceAnswer, RobustAnswer};
+use ran::*;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+const SB: &str = "shared x, y
+    thread p; store [x], 1; load r, [y]; end
+    thread q; store [y], 1; load r, [x]; end
+    exists p.r == 0 && q.r == 0";
+
+fn program(source: &str) -> Program {
+    tso::read(source, &[]).unwrap_or_else(|wrong| panic!("{source}\n{wrong:?}")).program
+}
+
+/// Limits that have been reached, and what is to be said of them.
+fn reached() -> [(Limits, Limit); 2] {
+    let cancelled = Limits::default();
+    cancelled.cancelled.store(true, Ordering::Relaxed);
+    let late = Limits { deadline: Some(Instant::now()), ..Limits::default() };
+    [(cancelled, Limit::Cancelled), (late, Limit::Time(Duration::ZERO))]
+}
+
+#[test]
+fn nothing_is_checked_once_a_limit_is_reached() {
+    let program = program(SB);
+    for engine in [Engine::Auto, Engine::Lazy, Engine::Explicit] {
+        for (limits, limit) in reached() {
+            let options = Options { engine, ..Options::with_workers(1) };
+            let outcome = engine::check(&program, &Goal::of(&program), &options, &limits).unwrap();
+            assert!(matches!(outcome.answer, Answer::Unknown(l) if l == limit), "{engine:?} {limit:?}");
+            assert_eq!(outcome.stats.states, 0, "{engine:?}");
+        }
+    }
+}
+
+#[test]
+fn no_other_door_opens_either() {
+    let program = program(SB);
+    let options = Options::with_workers(1);
+    for (limits, limit) in reached() {
+        let robust = engine::robust(&program, &options, &limits).unwrap();
+        assert!(matches!(robust.answer, RobustAnswer::Unknown(l) if l == limit), "{limit:?}");
+        let races = engine::triangular(&program, &options, &limits).unwrap();
+        assert!(matches!(races.answer, RaceAnswer::Unknown(l) if l == limit), "{limit:?}");
+        assert_eq!(engine::outcomes(&program, &[], &options, &limits).states, Err(limit.clone()));
+        let extended = engine::extended(&program, &Goal::of(&program), &options, &limits, 1).unwrap();
+        assert_eq!(extended.err(), Some(limit));
+    }
+}
+
+#[test]
+fn nothing_is_repaired_once_a_limit_is_reached() {
+    let program = program(SB);
+    for aim in [Aim::Robustness, Aim::Property, Aim::Triangular] {
+        for (limits, limit) in reached() {
+            let allowed = Allowed { fence: Some(1), ..Allowed::default() };
+            let (wanted, options) = (Wanted { aim, list: 1 }, Options::with_workers(1));
+            let repair = repair::repair(&program, &wanted, &allowed, &options, &limits).unwrap();
+            assert!(matches!(repair.answer, RepairAnswer::Unknown(l) if l == limit), "{aim:?} {limit:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_shown_or_written_once_a_limit_is_reached() {
+    let program = program(SB);
+    for (limits, limit) in reached() {
+        assert_eq!(report::listing::listing(&program, false, &limits), Err(limit));
+    }
+    for (limits, _) in reached() {
+        assert!(trencher::write(&program, &limits).is_err());
+    }
+    for (limits, _) in reached() {
+        assert!(promela::write(&program, promela::Steps::Joined, &limits).is_err());
+    }
+    for (limits, _) in reached() {
+        let test = Litmus::of(&program, "SB");
+        assert!(litmus::write(&program, "SB", test.as_ref(), &limits).is_err());
+    }
+}
+
+/// A limit that is reached later, however late: there is an answer, or the limit is told.
+#[test]
+fn a_limit_that_comes_at_any_time_ends_the_run() {
+    let program = program(include_str!("../programs/bakery/bakery.tso"));
+    let goal = Goal::of(&program);
+    for micros in [1, 10, 100, 300, 1_000, 3_000, 10_000] {
+        for engine in [Engine::Auto, Engine::Lazy, Engine::Explicit] {
+            let limits = Limits::default().with_timeout(Duration::from_micros(micros));
+            let options = Options { engine, ..Options::with_workers(1) };
+            let outcome = engine::check(&program, &goal, &options, &limits).unwrap();
+            let late = Limit::Time(Duration::from_micros(micros));
+            assert!(
+                matches!(&outcome.answer, Answer::Violated(t) if t.model == Model::Tso)
+                    || matches!(&outcome.answer, Answer::Unknown(l) if *l == late),
+                "{:?}",
+                outcome.answer
+            );
+        }
+    }
+}
+
+/// Programs of this size and shape take long to prepare.
+fn shapes(size: usize) -> Vec<(&'static str, String)> {
+    let each = |one: &dyn Fn(usize) -> String| (0..size).map(one).collect::<String>();
+    let with = |p: String, goal: &str| {
+        format!("shared x, y, a[{size}]\nthread p\n{p}end\nthread q\nstore [y], 1\nload r, [x]\nend\n{goal}")
+    };
+    vec![
+        ("pairs", with(each(&|_| "store [x], 1\nload r, [y]\n".into()), "forbid q.r == 2")),
+        ("registers", {
+            let loads = each(&|k| format!("load r{}, [x]\n", k % 5_000));
+            with(loads + &each(&|k| format!("store [y], r{}\n", k % 5_000)), "forbid q.r == 2")
+        }),
+        (
+            "cells",
+            with(each(&|k| format!("store [a + {k}], 1\nload r, [a + {}]\n", k / 2)), "forbid q.r == 2"),
+        ),
+        ("computed", {
+            let body = each(&|_| "store [a + i], 1\nload j, [a + i]\n".into());
+            with(format!("i = any(0..1000)\n{body}"), "forbid q.r == 2")
+        }),
+        ("branches", {
+            let one = |k: usize| format!("load r, [x]\nif r == {k} goto l{k}\nstore [y], {k}\nl{k}:\n");
+            with(each(&one) + "nop\n", "forbid q.r == 2")
+        }),
+        ("properties", {
+            let labels = each(&|k| format!("l{k}: store [x], 1\n"));
+            with(labels, &each(&|k| format!("forbid p@l{k} && q.r == 2\n")))
+        }),
+    ]
+}
+
+/// What a limit of the process's whole time comes to, with much to spare for a machine that is busy with other things.
+const SPARE: Duration = Duration::from_secs(8);
+
+#[test]
+fn large_programs_end_soon_after_their_time_is_over() {
+    for (name, source) in shapes(20_000) {
+        let path = file(&format!("limits-{name}.tso"), source.as_bytes());
+        let path = path.to_str().expect("the folder for tests has a plain name");
+        for command in [&["check"][..], &["robust"], &["robust", "--triangular"], &["fence"], &["show"]] {
+            let start = Instant::now();
+            let ran = overtake(&[command, &["--timeout", "50ms", path]].concat());
+            assert!(start.elapsed() < SPARE, "{command:?} of {name} took {:?}", start.elapsed());
+            assert_eq!(ran.code, UNKNOWN, "{command:?} of {name}: {}{}", ran.out, ran.err);
+            let said = (ran.out + &ran.err).to_lowercase();
+            assert!(said.contains("the time limit of 0.05 s was reached"), "{command:?} of {name}: {said}");
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn large_programs_stay_within_their_memory() {
+    for (name, source) in shapes(20_000) {
+        let path = file(&format!("limits-memory-{name}.tso"), source.as_bytes());
+        let path = path.to_str().expect("the folder for tests has a plain name");
+        for command in ["check", "robust"] {
+            let args = [command, "--timeout", "3s", "--memory", "100MiB", "--json", path];
+            let object = &overtake(&args).objects()[0];
+            let peak = object["peak_kb"].as_u64().expect("Linux tells");
+            assert!(peak < 130 << 10, "{command} of {name} used {peak} KiB: {}", object["reason"]);
+        }
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_ends_the_preparation_too() {
+    use std::process::Stdio;
+    let (name, source) = shapes(60_000).swap_remove(1);
+    let path = file(&format!("limits-signal-{name}.tso"), source.as_bytes());
+    let path = path.to_str().expect("the folder for tests has a plain name");
+    let mut run = command(&["check", path]);
+    let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    std::thread::sleep(Duration::from_millis(400));
+    let kill = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(kill.expect("there is a `kill`").success());
+    let (start, ran) = (Instant::now(), Ran::new(child.wait_with_output().expect("the binary ends")));
+    assert!(start.elapsed() < SPARE, "it took {:?}", start.elapsed());
+    assert_eq!((ran.code, ran.first_line()), (UNKNOWN, "unknown"), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("the run was cancelled"), "{}", ran.out);
+}
+
+/// `show` and `convert` have limits as well, and name them.
+#[test]
+fn commands_without_a_verdict_name_the_limit() {
+    let path = file("limits-show.tso", shapes(5_000)[0].1.as_bytes());
+    let path = path.to_str().expect("the folder for tests has a plain name");
+    for args in [&["show", path][..], &["show", "--dot", path], &["convert", path, "--to", "ron"]] {
+        for (limit, says) in
+            [("--timeout=0ms", "the time limit of"), ("--memory=1MiB", "the memory limit of 1 MiB")]
+        {
+            let ran = overtake(&[args, &[limit]].concat());
+            assert_eq!((ran.code, &ran.out[..]), (UNKNOWN, ""), "{args:?} {limit}");
+            assert!(ran.err.contains(says), "{args:?} {limit}: {}", ran.err);
+        }
+    }
+}
+
+/// The steps that an analysis spends grow with the program, not with its square.
+#[test]
+fn analyses_of_large_programs_take_steps_in_proportion() {
+    let steps = |limits: &Limits| limits.spent();
+    for ((name, small), (_, large)) in shapes(1_000).into_iter().zip(shapes(4_000)) {
+        let effort = |source: &str| {
+            let program = program(source);
+            let limits = Limits::default();
+            Intervals::of(&program, &limits).unwrap();
+            let intervals = steps(&limits);
+            let attacks = Limits::default();
+            overtake::robust::attack::Attacks::of(&program, engine::Pruning::On, &attacks).unwrap();
+            (intervals, steps(&attacks))
+        };
+        let ((a, b), (c, d)) = (effort(&small), effort(&large));
+        assert!(
+            c < 5 * a && d < 6 * b,
+            "{name}: {a} and {b} steps, and {c} and {d} for four times the program"
+        );
+    }
+}
