@@ -17,7 +17,7 @@ const LITTLE: u64 = 5_000;
 /// States of the brief look at a program that is not robust: so many for two threads, half of that for three, and so on,
 /// up to the last number of threads for which it pays.
 const LOOK: u64 = 1_000;
-const FEW_THREADS: usize = 4;
+const FEW_THREADS: usize = 3;
 /// States of a first round after which the next ones are short too, and tell more than a look would.
 const SHORT: u64 = 500;
 /// States of a search that goes straight ahead, once there are delays and a brief search has found no short run.
