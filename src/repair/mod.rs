@@ -269,7 +269,7 @@ impl<'a> Search<'a> {
                         if core.is_empty() {
                             return Ok(Step::Remains { run, choice: built_in });
                         }
-                        if core.iter().any(|e| built_in.contains(e)) {
+                        if core.iter().any(|e| built_in.binary_search(e).is_ok()) {
                             return Err(engine::internal("a run passes a fence with a store in its buffer"));
                         }
                         tried.extend(&core);

@@ -19,7 +19,7 @@ use super::{Inexpressible, Unwritten};
 use crate::limits::Limits;
 use crate::model::interval::Intervals;
 use crate::model::live::Live;
-use crate::model::{Loc, Program, ThreadId};
+use crate::model::{Instr, Loc, Program, ThreadId};
 use layout::Layout;
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -56,11 +56,10 @@ pub fn write(program: &Program, joining: Steps, limits: &Limits) -> Result<Strin
         processes.push_str("\nactive proctype violated_at_start() {\n    assert(false)\n}\n");
     }
     for t in program.thread_ids() {
-        limits.spend(program.thread(t).graph().edge_count())?;
-        let intervals = &intervals;
-        let composer =
-            Composer { program, t, layout: &layout, watch: &watch, live: &live, intervals, joining };
-        processes.push_str(&process(&composer)?);
+        let locks = program.thread(t).edges().any(|(_, e)| e.instr == Instr::Lock);
+        let (layout, watch, live, intervals) = (&layout, &watch, &live, &intervals);
+        let composer = Composer { program, t, layout, watch, live, intervals, joining, locks };
+        processes.push_str(&process(&composer, limits)?);
     }
     let scratch = if processes.contains(" scratch = ") { "hidden int scratch;\n" } else { "" };
     let globals = layout.declarations(program) + &watch.declarations(program, &layout) + scratch;
@@ -81,9 +80,9 @@ fn header(layout: &Layout) -> String {
     text
 }
 
-fn process(composer: &Composer) -> Result<String, Inexpressible> {
+fn process(composer: &Composer, limits: &Limits) -> Result<String, Unwritten> {
     let (program, t, layout) = (composer.program, composer.t, composer.layout);
-    let places = places(composer)?;
+    let places = places(composer, limits)?;
     let blocking = blocking(program.thread(t).graph().node_count(), &places);
     let words =
         |step: &Step| step.text().split(|c: char| !is_word(c)).map(str::to_string).collect::<Vec<_>>();
@@ -101,14 +100,18 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
+/// What it costs to write a step, in steps of an analysis.
+const PLACE: usize = 100;
+
 /// The locations where the process can stand between steps, and its steps there; the first is where it begins.
-fn places(composer: &Composer) -> Result<Vec<(Loc, Vec<Step>)>, Inexpressible> {
+fn places(composer: &Composer, limits: &Limits) -> Result<Vec<(Loc, Vec<Step>)>, Unwritten> {
     let thread = composer.program.thread(composer.t);
     let mut seen = vec![false; thread.graph().node_count()];
     seen[thread.initial().index()] = true;
     let (mut places, mut todo) = (Vec::new(), vec![thread.initial()]);
     while let Some(loc) = todo.pop() {
         let steps = composer.steps(loc)?;
+        limits.spend(PLACE * (1 + steps.len()))?;
         for step in steps.iter().rev() {
             if !std::mem::replace(&mut seen[step.to.index()], true) {
                 todo.push(step.to);

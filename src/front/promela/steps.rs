@@ -37,6 +37,8 @@ pub struct Composer<'a> {
     pub live: &'a Live,
     pub intervals: &'a Intervals,
     pub joining: Steps,
+    /// Whether the thread has blocks of its own.
+    pub locks: bool,
 }
 
 /// A finished step: it is open if all guards hold, and then does everything at once.
@@ -263,9 +265,7 @@ impl Composer<'_> {
     }
 
     fn memory_is_free(&self) -> Option<String> {
-        let locks = |(_, e): (_, &Edge)| e.instr == Instr::Lock;
-        let mine = self.program.thread(self.t).edges().any(locks);
-        self.layout.locks.then(|| match mine {
+        self.layout.locks.then(|| match self.locks {
             true => format!("owner == 0 || owner == {}", self.owner()),
             false => "owner == 0".to_string(),
         })
