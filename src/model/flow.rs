@@ -7,6 +7,8 @@
 
 use super::{Edge, EdgeId, Loc, Thread};
 use crate::limits::{Limit, Limits};
+use petgraph::graph::NodeIndex;
+use petgraph::visit::DfsPostOrder;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -68,23 +70,12 @@ impl Entries {
 
 /// All locations, each behind those that can be reached from it unless a cycle forbids.
 fn postorder(thread: &Thread) -> Vec<Loc> {
-    let mut order = Vec::with_capacity(thread.graph().node_count());
-    let mut met = vec![false; thread.graph().node_count()];
+    let (graph, node) = (thread.graph(), |loc: Loc| NodeIndex::new(loc.index()));
+    let mut order = Vec::with_capacity(graph.node_count());
+    let mut walk = DfsPostOrder::new(graph, node(thread.initial()));
     for root in std::iter::once(thread.initial()).chain(thread.locations()) {
-        if std::mem::replace(&mut met[root.index()], true) {
-            continue;
-        }
-        let mut stack = vec![(root, thread.edges_from(root).into_iter())];
-        while let Some((loc, edges)) = stack.last_mut() {
-            match edges.next() {
-                Some((_, edge)) if std::mem::replace(&mut met[edge.to.index()], true) => {}
-                Some((_, edge)) => stack.push((edge.to, thread.edges_from(edge.to).into_iter())),
-                None => {
-                    order.push(*loc);
-                    stack.pop();
-                }
-            }
-        }
+        walk.move_to(node(root));
+        order.extend(std::iter::from_fn(|| walk.next(graph)).map(|node| Loc(node.index() as u32)));
     }
     order
 }

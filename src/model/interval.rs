@@ -393,7 +393,7 @@ impl Analysis<'_> {
             self.result.anywhere = Some(grow(old, value, widen, &self.thresholds));
             return Ok(());
         }
-        let known = self.ranges.get(&(range.lo, range.hi)).copied().unwrap_or_default();
+        let known = self.range(range);
         if known.stored == Some((self.growth, value)) {
             return Ok(());
         }
@@ -410,6 +410,14 @@ impl Analysis<'_> {
         Ok(())
     }
 
+    /// What is known of a range, if it is wide.
+    fn range(&self, cells: Interval) -> Range {
+        match cells.hi - cells.lo >= WIDE {
+            true => self.ranges.get(&(cells.lo, cells.hi)).copied().unwrap_or_default(),
+            false => Range::default(),
+        }
+    }
+
     /// The part of a range of addresses that is memory.
     fn cells_in(&self, address: Interval) -> Option<Interval> {
         Interval::new(address.lo.max(0), address.hi.min(self.program.cells() as Value - 1))
@@ -418,7 +426,7 @@ impl Analysis<'_> {
     /// All that cells in a range of addresses may hold.
     fn read(&mut self, address: Interval) -> Result<Option<Interval>, Limit> {
         let Some(range) = self.cells_in(address) else { return Ok(None) };
-        let known = self.ranges.get(&(range.lo, range.hi)).copied().unwrap_or_default();
+        let known = self.range(range);
         let held = match known.held {
             Some((growth, held)) if growth == self.growth => held,
             _ => {
