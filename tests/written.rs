@@ -47,6 +47,7 @@ mod herd {
         let mut labels = HashSet::new();
         let mut lines = rest.lines();
         lines.next().ok_or("no threads")?;
+        need(lines.clone().any(|line| line.ends_with(';')), "no instructions")?;
         for line in lines {
             match line.strip_suffix(';') {
                 Some(row) => {
@@ -434,6 +435,11 @@ fn computed_addresses_are_elements() {
         "shared x, a[3] = {4, 5, 6}\nthread p\nload i, [x]\nload r, [a + (i & 1) + 1]\nstore [a + i], 7\nend\nthread q\nstore [x], 1\nend\nexists p.r == 5 && [a] == 7",
     );
     assert!(text.contains("int64_t a[3]={4,5,6}; 0:rcx=a;") && text.contains("movq $7,(%rdx)"), "{text}");
+    // A computed address that is always the same one needs no array.
+    let text = round("shared x, y\nthread p\nload r, [x]\nload s, [r + 1]\nend\nexists p.s == 0");
+    assert!(text.contains("MOV EBX,[y]") || text.contains("movq (y),%rbx"), "{text}");
+    // Nothing to do is an empty row.
+    round("shared x\nthread p\nend\nexists [x] == 0");
     // Whatever an address may hit becomes one array.
     let text = round(
         "shared x, y = 1, z\nthread p\nload r, [y]\nload s, [r]\nstore [(r & 1) + 1], 2\nend\nthread q\nstore [y], 0\nend\nexists p.s == 1 && [z] == 2",

@@ -157,6 +157,9 @@ impl<'a> Assembly<'a> {
         if range.lo < 0 || range.hi >= program.cells() as Value {
             return Err(self.refuse("the address may be none of the memory's, and herd would not tell"));
         }
+        if range.lo == range.hi {
+            return self.at_cell(range.lo as usize);
+        }
         let (group, _) = self.layout.place(range.lo as usize);
         let bits = group.width.bits;
         let (rest, known) = summands(addr);

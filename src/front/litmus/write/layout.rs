@@ -221,8 +221,8 @@ fn hits(program: &Program, intervals: &Intervals) -> Vec<Hit> {
         for (_, edge) in program.thread(t).edges() {
             if computed(edge) && intervals.is_reachable(t, edge.from) {
                 let Interval { lo, hi } = intervals.address(t, edge);
-                // What may lie outside memory is refused later.
-                if lo < 0 || hi > last as Value {
+                // What may lie outside memory is refused later, and a single cell has a name.
+                if lo < 0 || hi > last as Value || lo == hi {
                     continue;
                 }
                 let (lo, hi) = (lo as usize, hi as usize);

@@ -225,7 +225,8 @@ fn table(numbers: &[u64], mut columns: Vec<Vec<String>>) -> String {
         columns.push(vec!["P0".to_string()]);
     }
     let widths: Vec<usize> = columns.iter().map(|c| c.iter().map(String::len).max().unwrap_or(0)).collect();
-    let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
+    // herd wants a row below the numbers, even if there is nothing in it.
+    let rows = columns.iter().map(Vec::len).max().unwrap_or(0).max(2);
     let mut text = String::new();
     for row in 0..rows {
         let cell = |(column, width): (&Vec<String>, &usize)| {
