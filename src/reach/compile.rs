@@ -30,6 +30,9 @@ pub const FAR: u16 = u16::MAX;
 
 /// A goal that names more locations of a thread than this is not asked which of them are out of reach.
 const MANY_NAMED: usize = 64;
+/// Rows of a thread with more locations and registers than this, one times the other, could take more memory than all states:
+/// then nothing waits.
+const MOST_LOCALS: usize = 1 << 24;
 /// With more edges out of a location than this, they are not compared pair by pair.
 const MANY_BRANCHES: usize = 64;
 /// A goal whose locations would take more distances than this goes without the rest of them.
@@ -280,7 +283,11 @@ pub fn lock_slot(threads: usize) -> usize {
 
 /// Do loads, and the stores among them, wait until they matter?
 pub fn waits(program: &Program, memory: Memory, reductions: Reductions) -> bool {
-    reductions.late && matches!(memory, Memory::Sc | Memory::Tso(None)) && !program.has_locks()
+    let size = |t: &Thread| t.graph().node_count().saturating_mul(t.registers().len() + 1);
+    reductions.late
+        && matches!(memory, Memory::Sc | Memory::Tso(None))
+        && !program.has_locks()
+        && program.threads().iter().all(|t| size(t) <= MOST_LOCALS)
 }
 
 pub fn compile(
