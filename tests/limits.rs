@@ -155,12 +155,16 @@ fn large_programs_end_soon_after_their_time_is_over() {
         let path = file(&format!("limits-{name}.tso"), source.as_bytes());
         let path = path.to_str().expect("the folder for tests has a plain name");
         for command in [&["check"][..], &["robust"], &["robust", "--triangular"], &["fence"], &["show"]] {
-            let start = Instant::now();
-            let ran = overtake(&[command, &["--timeout", "50ms", path]].concat());
-            assert!(start.elapsed() < SPARE, "{command:?} of {name} took {:?}", start.elapsed());
-            assert_eq!(ran.code, UNKNOWN, "{command:?} of {name}: {}{}", ran.out, ran.err);
-            let said = (ran.out + &ran.err).to_lowercase();
-            assert!(said.contains("the time limit of 0.05 s was reached"), "{command:?} of {name}: {said}");
+            // One millisecond is over before the file has been read; in fifty there may be an answer.
+            for (limit, surely) in [("1ms", true), ("50ms", false)] {
+                let start = Instant::now();
+                let ran = overtake(&[command, &["--timeout", limit, path]].concat());
+                assert!(start.elapsed() < SPARE, "{command:?} of {name} took {:?}", start.elapsed());
+                let said = (ran.out + &ran.err).to_lowercase();
+                let named = said.contains("the time limit of ");
+                assert!(named || !surely, "{command:?} of {name}: {said}");
+                assert_eq!(ran.code == UNKNOWN, named, "{command:?} of {name}: {said}");
+            }
         }
     }
 }
@@ -184,12 +188,12 @@ fn large_programs_stay_within_their_memory() {
 #[cfg(unix)]
 fn a_signal_ends_the_preparation_too() {
     use std::process::Stdio;
-    let (name, source) = shapes(60_000).swap_remove(1);
+    let (name, source) = shapes(200_000).swap_remove(1);
     let path = file(&format!("limits-signal-{name}.tso"), source.as_bytes());
     let path = path.to_str().expect("the folder for tests has a plain name");
     let mut run = command(&["check", path]);
     let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
-    std::thread::sleep(Duration::from_millis(400));
+    std::thread::sleep(Duration::from_millis(100));
     let kill = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(kill.expect("there is a `kill`").success());
     let (start, ran) = (Instant::now(), Ran::new(child.wait_with_output().expect("the binary ends")));
