@@ -553,8 +553,9 @@ fn random(shape: Shape, wanted: u32) {
             }
         }
     }
+    // Far fewer than are usually written: chance alone is not to fail the test.
     assert!(
-        written > wanted as usize / 10 && compared > written,
+        written > wanted as usize / 50 && compared > written,
         "{written} were written, {compared} compared"
     );
 }
@@ -566,7 +567,7 @@ fn random_programs_mean_the_same() {
 
 #[test]
 fn random_programs_without_loops_mean_the_same() {
-    random(Shape { loops: false, lines: (2, 4), taste: Taste::Dense, ..SMALL }, 100);
+    random(Shape { loops: false, lines: (2, 4), taste: Taste::Dense, ..SMALL }, 300);
 }
 
 #[test]
