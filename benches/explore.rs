@@ -6,7 +6,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use overtake::engine::{self, Options};
 use overtake::front::tso;
 use overtake::model::Program;
-use overtake::verdict::{Goal, Limits, Model, Outcome};
+use overtake::query::{Goal, Limits, Model, Outcome};
 use std::hint::black_box;
 use std::time::Duration;
 

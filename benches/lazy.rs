@@ -8,7 +8,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use overtake::engine::{self, Options};
 use overtake::front::tso;
 use overtake::model::Program;
-use overtake::verdict::{Goal, Limits, Outcome, Robustness};
+use overtake::query::{Goal, Limits, Outcome, Robustness};
 use std::hint::black_box;
 use std::time::Duration;
 

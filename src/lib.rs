@@ -2,13 +2,13 @@
 //! them.
 //!
 //! The first question is: can this program get into a state that it forbids? Under sequential
-//! consistency ([`Model::Sc`](verdict::Model::Sc)) threads take turns and every store is in memory at once. Under
-//! x86's total store order ([`Model::Tso`](verdict::Model::Tso)) a store waits in its thread's buffer, and later
+//! consistency ([`Model::Sc`](query::Model::Sc)) threads take turns and every store is in memory at once. Under
+//! x86's total store order ([`Model::Tso`](query::Model::Tso)) a store waits in its thread's buffer, and later
 //! loads overtake it. The answer is *violated*, with a run that has been replayed on a plain machine; *safe*, which
 //! is a proof for all executions; or *unknown*, with the limit that was reached.
 //!
 //! The second question needs no forbidden states: does TSO add any behaviour to those of SC? If not, the program is
-//! *robust*; otherwise a [`Witness`](verdict::Witness) shows a run that no SC run is like.
+//! *robust*; otherwise a [`Witness`](query::Witness) shows a run that no SC run is like.
 //!
 //! # Example
 //!
@@ -17,7 +17,7 @@
 //! ```
 //! use overtake::engine::{self, Options};
 //! use overtake::front::tso;
-//! use overtake::verdict::{Answer, Goal, Kind, Limits, Model, RobustAnswer};
+//! use overtake::query::{Answer, Goal, Kind, Limits, Model, RobustAnswer};
 //!
 //! let source = "
 //!     shared x, y
@@ -71,9 +71,9 @@
 //! | [`robust`] | do SC and TSO differ? Attacks, the search for a witness, and happens-before, which judges it |
 //! | [`extend`] | which larger program does under SC what this one does when it delays stores? |
 //! | [`reach`] | can the goal be reached? One search, made fast by storing little |
-//! | [`sem`] | what do programs mean? Both memory models as plain definitions, and the replay of runs |
+//! | [`semantics`] | what do programs mean? Both memory models as plain definitions, and the replay of runs |
 //! | [`front`] | from text to a program, and back: one file or folder for each format |
-//! | [`verdict`] | the words that all share: goal, limits, trace, outcome |
+//! | [`query`] | the words that all share: goal, limits, trace, outcome |
 //! | [`model`] | what is a program? Threads as graphs over one memory, and analyses of them |
 //! | [`limits`] | what may a run spend, and has it been spent? |
 
@@ -84,9 +84,9 @@ pub mod extend;
 pub mod front;
 pub mod limits;
 pub mod model;
+pub mod query;
 pub mod reach;
 pub mod repair;
 pub mod report;
 pub mod robust;
-pub mod sem;
-pub mod verdict;
+pub mod semantics;

@@ -1,5 +1,5 @@
 //! Do all ways to an answer agree? Random programs with loops, computed addresses, locked instructions, blocks,
-//! choices and errors go through the plain machines of `sem`, explored naively, and through the explorer with
+//! choices and errors go through the plain machines of `semantics`, explored naively, and through the explorer with
 //! every reduction on and off, one worker and several, both orders. Every trace is replayed on the way
 //! (`engine::check` does nothing else with it, and fails otherwise).
 //!
@@ -12,8 +12,8 @@ use common::{
 };
 use overtake::engine::{self, Engine, Options, Pruning};
 use overtake::model::Program;
+use overtake::query::{Answer, Goal, Limit, Limits, Model};
 use overtake::reach::{Order, Reductions};
-use overtake::verdict::{Answer, Goal, Limit, Limits, Model};
 use proptest::prelude::*;
 use std::cell::OnceCell;
 

@@ -11,8 +11,8 @@
 use overtake::engine::{self, Engine, Form, Options, Pruning};
 use overtake::front::tso;
 use overtake::model::Program;
+use overtake::query::{Answer, Goal, Limit, Limits, Model, Outcome, Proof, RobustAnswer, Trace};
 use overtake::reach::{Order, Reductions};
-use overtake::verdict::{Answer, Goal, Limit, Limits, Model, Outcome, Proof, RobustAnswer, Trace};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

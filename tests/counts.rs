@@ -6,7 +6,7 @@
 
 use overtake::engine::{self, Engine, Options};
 use overtake::front::tso;
-use overtake::verdict::{Goal, Limits, Model};
+use overtake::query::{Goal, Limits, Model};
 use std::path::Path;
 
 /// File below `programs`, its N, model, engine.

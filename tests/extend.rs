@@ -15,8 +15,8 @@ use overtake::extend::{DelayedPath, Extended, Form, Refused, extend, project};
 use overtake::model::{
     Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Pred, Program, Reg, ThreadId, Value,
 };
-use overtake::sem::{State, replay, sc, tso};
-use overtake::verdict::{Answer, Clause, Goal, Limits, Model, When};
+use overtake::query::{Answer, Clause, Goal, Limits, Model, When};
+use overtake::semantics::{State, replay, sc, tso};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 

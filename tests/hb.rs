@@ -10,9 +10,9 @@ use common::robustness::{Run, Then, Wanted, brute_robust, runs, sc_dependencies}
 use common::{SMALL, Shape, Shown, Taste, cases, program};
 use overtake::front::tso;
 use overtake::model::{Program, ThreadId};
+use overtake::query::{Event, Goal, Kind, Limits, Model, Relation};
 use overtake::robust::hb::{Attack, Broken, HappensBefore, check_witness, flush_of, normalised};
-use overtake::sem::replay;
-use overtake::verdict::{Event, Goal, Kind, Limits, Model, Relation};
+use overtake::semantics::replay;
 use petgraph::graph::NodeIndex;
 use proptest::prelude::*;
 use serde::Deserialize;

@@ -8,8 +8,8 @@ use common::{Naive, naive};
 use overtake::engine::{self, Engine, Options};
 use overtake::front::{ron as format, tso};
 use overtake::model::Program;
+use overtake::query::{Answer, Goal, Limit, Limits, Model};
 use overtake::reach::Reductions;
-use overtake::verdict::{Answer, Goal, Limit, Limits, Model};
 
 /// What `check` says of the program.
 fn answer(program: &Program, model: Model) -> Answer {

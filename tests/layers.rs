@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 const MAY_NAME: &[(&str, &[&str])] = &[
     (
         "cli",
-        &["compare", "engine", "front", "limits", "model", "reach", "repair", "report", "sem", "verdict"],
+        &["compare", "engine", "front", "limits", "model", "reach", "repair", "report", "semantics", "query"],
     ),
-    ("report", &["model", "verdict"]),
-    ("compare", &["front", "limits", "model", "verdict"]),
-    ("repair", &["engine", "model", "verdict"]),
-    ("engine", &["extend", "model", "reach", "robust", "sem", "verdict"]),
-    ("robust", &["model", "reach", "sem", "verdict"]),
-    ("extend", &["model", "verdict"]),
-    ("reach", &["model", "verdict"]),
-    ("sem", &["model", "verdict"]),
+    ("report", &["model", "query"]),
+    ("compare", &["front", "limits", "model", "query"]),
+    ("repair", &["engine", "model", "query"]),
+    ("engine", &["extend", "model", "reach", "robust", "semantics", "query"]),
+    ("robust", &["model", "reach", "semantics", "query"]),
+    ("extend", &["model", "query"]),
+    ("reach", &["model", "query"]),
+    ("semantics", &["model", "query"]),
     ("front", &["limits", "model"]),
-    ("verdict", &["limits", "model"]),
+    ("query", &["limits", "model"]),
     ("model", &["limits"]),
     ("limits", &[]),
 ];
@@ -166,15 +166,18 @@ fn every_module_of_the_table_exists() {
 fn a_path_upward_is_noticed() {
     let report = |source| violations("report/json.rs", source);
     assert_eq!(report("use crate::engine::Options;\n"), ["report/json.rs: `report` names `engine`"]);
-    assert_eq!(report("fn f() { crate::sem::replay::replay() }\n"), ["report/json.rs: `report` names `sem`"]);
+    assert_eq!(
+        report("fn f() { crate::semantics::replay::replay() }\n"),
+        ["report/json.rs: `report` names `semantics`"]
+    );
     assert_eq!(
         report("use crate::{\n    model::{Loc, Reg},\n    cli::Exit,\n    reach,\n};\n"),
         ["report/json.rs: `report` names `cli`", "report/json.rs: `report` names `reach`"]
     );
-    assert_eq!(violations("model/expr.rs", "use crate::verdict::Goal;").len(), 1);
-    assert_eq!(violations("front/ron.rs", "use crate::verdict::Goal;").len(), 1);
-    assert_eq!(violations("reach/seen.rs", "use crate::sem::State;").len(), 1);
-    assert_eq!(violations("sem/sc.rs", "use crate::reach::Order;").len(), 1);
+    assert_eq!(violations("model/expr.rs", "use crate::query::Goal;").len(), 1);
+    assert_eq!(violations("front/ron.rs", "use crate::query::Goal;").len(), 1);
+    assert_eq!(violations("reach/seen.rs", "use crate::semantics::State;").len(), 1);
+    assert_eq!(violations("semantics/sc.rs", "use crate::reach::Order;").len(), 1);
     assert_eq!(violations("verdict.rs", "use crate::engine::Options;").len(), 1);
     assert_eq!(violations("novelty/mod.rs", "").len(), 1);
 }
@@ -182,7 +185,7 @@ fn a_path_upward_is_noticed() {
 #[test]
 fn a_path_downward_is_fine() {
     assert!(
-        violations("report/json.rs", "use crate::model::{Program, Value};\nuse crate::verdict::Goal;")
+        violations("report/json.rs", "use crate::model::{Program, Value};\nuse crate::query::Goal;")
             .is_empty()
     );
     assert!(violations("report/json.rs", "use crate::report::text;").is_empty());
@@ -192,8 +195,8 @@ fn a_path_downward_is_fine() {
 
 #[test]
 fn tests_may_name_everything() {
-    let source = "use crate::model::Loc;\n#[cfg(test)]\nmod tests {\n    use crate::cli::Exit;\n}\nuse crate::sem::State;\n";
-    assert_eq!(violations("report/json.rs", source), ["report/json.rs: `report` names `sem`"]);
+    let source = "use crate::model::Loc;\n#[cfg(test)]\nmod tests {\n    use crate::cli::Exit;\n}\nuse crate::semantics::State;\n";
+    assert_eq!(violations("report/json.rs", source), ["report/json.rs: `report` names `semantics`"]);
 }
 
 #[test]

@@ -12,8 +12,8 @@ use overtake::engine::{self, Engine, Options};
 use overtake::engine::{Form, Pruning};
 use overtake::front::tso;
 use overtake::model::Program;
+use overtake::query::{Answer, Goal, Limit, Limits, Model, RobustAnswer};
 use overtake::reach::Reductions;
-use overtake::verdict::{Answer, Goal, Limit, Limits, Model, RobustAnswer};
 use proptest::prelude::*;
 
 const MOST: usize = 20_000;

@@ -1,5 +1,5 @@
 //! Do litmus tests mean what x86 means? Final states of small tests, each found by the explorer and by the plain machines
-//! of `sem`, and by SC alone in programs with their delays built in; flags against Rust's own arithmetic; and, where it is
+//! of `semantics`, and by SC alone in programs with their delays built in; flags against Rust's own arithmetic; and, where it is
 //! there, a corpus of tests with known answers.
 
 mod common;
@@ -12,7 +12,7 @@ use overtake::front::litmus::{read, read_test};
 use overtake::front::tso;
 use overtake::model::litmus::Litmus;
 use overtake::model::{Atom, Expr, Program, Value};
-use overtake::verdict::{Answer, Clause, Goal, Limits, Model, When};
+use overtake::query::{Answer, Clause, Goal, Limits, Model, When};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;

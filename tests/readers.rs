@@ -8,7 +8,7 @@ use common::{Naive, naive};
 use overtake::engine::{self, Engine, Options};
 use overtake::front::{Diagnostic, Input, rmm, trencher, tso};
 use overtake::model::Program;
-use overtake::verdict::{Answer, Goal, Limits, Model, RobustAnswer};
+use overtake::query::{Answer, Goal, Limits, Model, RobustAnswer};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -8,9 +8,9 @@ mod common;
 use common::{SMALL, Shape, Taste, cases, program};
 use overtake::engine::{self, Options};
 use overtake::model::{Instr, Loc, Program, ThreadId};
+use overtake::query::repair::{Aim, Change, Cheapest, RepairAnswer};
+use overtake::query::{Answer, Goal, Limit, Limits, Model, RaceAnswer, RobustAnswer};
 use overtake::repair::{Allowed, Wanted, apply, prune, repair};
-use overtake::verdict::repair::{Aim, Change, Cheapest, RepairAnswer};
-use overtake::verdict::{Answer, Goal, Limit, Limits, Model, RaceAnswer, RobustAnswer};
 use proptest::prelude::*;
 
 /// Most places and stores of programs whose subsets are all tried.

@@ -13,10 +13,10 @@ use overtake::engine::{self, Options, Pruning};
 use overtake::front::tso;
 use overtake::model::interval::Intervals;
 use overtake::model::{Addr, Edge, Instr, Program, ThreadId};
+use overtake::query::{Event, Limit, Limits, RaceAnswer, RobustAnswer};
 use overtake::reach::{Order, Reductions};
 use overtake::robust::triangular::race;
-use overtake::sem::{State, sc};
-use overtake::verdict::{Event, Limit, Limits, RaceAnswer, RobustAnswer};
+use overtake::semantics::{State, sc};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 

@@ -10,7 +10,7 @@ use overtake::front::litmus::{read_test, write};
 use overtake::front::{Inexpressible, Unwritten, tso};
 use overtake::model::litmus::{Litmus, Observed};
 use overtake::model::{Atom, BinOp, Expr, Program, Property, PropertyKind};
-use overtake::verdict::{Answer, Goal, Limits, Model};
+use overtake::query::{Answer, Goal, Limits, Model};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

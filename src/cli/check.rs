@@ -5,9 +5,9 @@ use super::terminal::Terminal;
 use super::{CheckArgs, EngineArg, Exit, ExtensionArg, ModelArg, OrderArg, input, limits};
 use crate::engine::{self, Engine, Form, Options};
 use crate::model::Program;
+use crate::query::{Answer, Goal, Model, Outcome};
 use crate::reach::Order;
 use crate::report;
-use crate::verdict::{Answer, Goal, Model, Outcome};
 use std::path::Path;
 
 pub fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {

@@ -6,7 +6,7 @@ use super::terminal::Terminal;
 use super::{ConvertArgs, Exit, input};
 use crate::front::promela::Steps;
 use crate::front::{self, Unwritten};
-use crate::verdict::Limits;
+use crate::query::Limits;
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

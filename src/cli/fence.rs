@@ -10,11 +10,11 @@ use crate::front::patch::{self, Dialect, Edit, What};
 use crate::front::{self, Unwritten};
 use crate::model::alike::alike;
 use crate::model::{Instr, Loc, Program, ThreadId};
+use crate::query::Limits;
+use crate::query::repair::{Aim, Change, Repair, RepairAnswer};
 use crate::repair::{self, Allowed, Wanted};
 use crate::report;
 use crate::report::fence::{Place, Site, Words};
-use crate::verdict::Limits;
-use crate::verdict::repair::{Aim, Change, Repair, RepairAnswer};
 use clap::ValueEnum;
 use std::path::Path;
 

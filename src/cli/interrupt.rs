@@ -1,6 +1,6 @@
 //! Ctrl-C: the running search ends early and tells what it knows.
 
-use crate::verdict::Limits;
+use crate::query::Limits;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;

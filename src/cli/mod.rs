@@ -19,8 +19,8 @@ mod show;
 mod terminal;
 
 use crate::engine::{Options, Pruning};
+use crate::query::Limits;
 use crate::reach::Reductions;
-use crate::verdict::Limits;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -6,8 +6,8 @@ use super::terminal::Terminal;
 use super::{Exit, RobustArgs, SearchArgs, input, limits};
 use crate::engine;
 use crate::model::Program;
+use crate::query::{RaceAnswer, RaceFreedom, RobustAnswer, Robustness};
 use crate::report;
-use crate::verdict::{RaceAnswer, RaceFreedom, RobustAnswer, Robustness};
 use std::path::Path;
 
 pub fn run(args: &RobustArgs, terminal: &Terminal) -> Exit {

@@ -5,7 +5,7 @@ use super::terminal::Terminal;
 use super::{Exit, ShowArgs, input};
 use crate::engine::{self, Internal, Options};
 use crate::model::Program;
-use crate::verdict::{Goal, Limit, Limits};
+use crate::query::{Goal, Limit, Limits};
 use crate::{front, report};
 
 pub fn run(args: &ShowArgs, terminal: &Terminal) -> Exit {

@@ -1,8 +1,8 @@
 //! Who is looking? Colours and widths for people, plain text for pipes, and progress while a search runs.
 
 use super::{Exit, When};
+use crate::query::{Limit, Limits};
 use crate::report::{self, text::Style};
-use crate::verdict::{Limit, Limits};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::Path;

@@ -9,8 +9,8 @@ use super::lazy::{self, BRIEF, Lazy, Patience, Progress};
 use super::{Internal, Options, Subject, explicit};
 use crate::model::Program;
 use crate::model::interval::{Interval, Intervals};
+use crate::query::{Answer, Limit, Limits, Model, Outcome};
 use crate::reach::Order;
-use crate::verdict::{Answer, Limit, Limits, Model, Outcome};
 
 /// States that are worth spending in any case.
 const LITTLE: u64 = 5_000;

@@ -13,14 +13,14 @@ use super::{Internal, Options, Subject, confirm};
 use crate::extend::{DelayedPath, Extended, Form, Refused, extend, project};
 use crate::model::interval::{Interval, range};
 use crate::model::{Atom, EdgeId, Instr, Origin, Program, Thread, ThreadId};
+use crate::query::{
+    Answer, Clause, Delay, Goal, Limit, Limits, Model, Outcome, Proof, Round, Stats, When, Witness,
+};
 use crate::reach::seen::MAX_WORDS;
 use crate::reach::{Found, Goals, Memory, Order, ProgramMachine, Search, explore};
 use crate::robust::attack::Attacks;
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question};
-use crate::verdict::{
-    Answer, Clause, Delay, Goal, Limit, Limits, Model, Outcome, Proof, Round, Stats, When, Witness,
-};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! The one door: a program and a goal go in, an [`Outcome`] comes out.
 //!
 //! Engines live side by side in this folder and do not know each other; `auto` gives them their turns. Whatever they claim passes through
-//! `confirm`: no `violated` leaves before `sem` has walked its trace on the plain machine of the asked model
+//! `confirm`: no `violated` leaves before `semantics` has walked its trace on the plain machine of the asked model
 //! and, since every SC run is a TSO run too, on the plain TSO machine. A trace that does not replay is a bug
 //! of ours and is reported as one, never as a verdict.
 
@@ -17,15 +17,15 @@ pub use crate::extend::Form;
 pub use crate::robust::attack::Pruning;
 
 use crate::model::{Atom, Program};
+use crate::query::{
+    Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, Proof, RaceAnswer, RaceFreedom,
+    RobustAnswer, Robustness, Stats, Trace, Witness,
+};
 use crate::reach::{Goals, Order, Reductions};
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question, Refuted, Reply, Suspect};
 use crate::robust::triangular;
-use crate::sem::replay::{self, Stopped};
-use crate::verdict::{
-    Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, Proof, RaceAnswer, RaceFreedom,
-    RobustAnswer, Robustness, Stats, Trace, Witness,
-};
+use crate::semantics::replay::{self, Stopped};
 use std::time::Instant;
 use subject::Subject;
 use thiserror::Error;

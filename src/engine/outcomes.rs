@@ -7,10 +7,10 @@
 
 use super::Options;
 use crate::model::{Atom, Expr, Pred, Program, Value};
+use crate::query::{Action, Clause, Goal, Limit, Limits, Model, Outcomes, Stats, When};
 use crate::reach::{
     Ending, Look, Machine, Memory, ProgramMachine, Reductions, Search, Sink, Sleep, Wanted, explore,
 };
-use crate::verdict::{Action, Clause, Goal, Limit, Limits, Model, Outcomes, Stats, When};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -18,9 +18,9 @@ use super::{Internal, Options, Pruning, internal};
 use crate::model::interval::{Interval, Intervals, range};
 use crate::model::mute::Mute;
 use crate::model::{Atom, Edge, EdgeId, Instr, Origin, Program, Reg, ThreadId};
+use crate::query::{Act, Action, Clause, Event, Goal, Limit, Limits, Model, When};
 use crate::reach::mute;
-use crate::sem::replay::{Stopped, follow};
-use crate::verdict::{Act, Action, Clause, Event, Goal, Limit, Limits, Model, When};
+use crate::semantics::replay::{Stopped, follow};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
@@ -259,8 +259,8 @@ mod tests {
     use super::*;
     use crate::engine::{Engine, Options, check};
     use crate::front::tso;
+    use crate::query::{Answer, Kind, Limits, Proof};
     use crate::reach::Reductions;
-    use crate::verdict::{Answer, Kind, Limits, Proof};
 
     fn program(source: &str) -> Program {
         tso::read(source, &[]).expect("a program").program

@@ -5,8 +5,8 @@
 //! the rules right twice. Long runs are left as they are: every attempt walks the whole run.
 
 use crate::model::Program;
-use crate::sem::replay::perform;
-use crate::verdict::{Act, Action, Goal, Kind, Limits, Model};
+use crate::query::{Act, Action, Goal, Kind, Limits, Model};
+use crate::semantics::replay::perform;
 use std::ops::Range;
 
 /// Runs of more decisions than this are not worth the time.

@@ -6,7 +6,7 @@
 
 use crate::model::interval::{Interval, range};
 use crate::model::{Atom, Loc, Program, Thread};
-use crate::verdict::{Clause, Goal, Limits, When};
+use crate::query::{Clause, Goal, Limits, When};
 use std::collections::BTreeSet;
 
 /// If a limit is reached on the way, there are no more warnings.

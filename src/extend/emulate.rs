@@ -21,7 +21,7 @@ use crate::model::program::ThreadParts;
 use crate::model::{
     BinOp, Edge, EdgeId, Expr, Instr, Loc, Location, Origin, Program, Reg, RegExpr, Thread, UnOp, Value,
 };
-use crate::verdict::{Goal, Limit, Limits};
+use crate::query::{Goal, Limit, Limits};
 use std::collections::HashSet;
 
 /// The extended thread, and what its new locations are to the goal.

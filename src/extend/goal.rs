@@ -8,7 +8,7 @@
 
 use crate::model::property::at_also;
 use crate::model::{Atom, BinOp, Edge, Expr, Loc, Pred, ThreadId, UnOp};
-use crate::verdict::{Clause, Goal, When};
+use crate::query::{Clause, Goal, When};
 
 /// What the fresh locations of an emulation are to the goal.
 #[derive(Clone, Debug, Default)]

@@ -20,7 +20,7 @@ mod goal;
 mod tests;
 
 use crate::model::{EdgeId, Instr, Invalid, MAX_REGISTERS, Origin, Program, Thread, ThreadId};
-use crate::verdict::{Act, Action, Goal, Limit, Limits};
+use crate::query::{Act, Action, Goal, Limit, Limits};
 use emulate::Emulation;
 use thiserror::Error;
 

@@ -4,8 +4,8 @@ use super::*;
 use crate::engine::{self, Options};
 use crate::front::tso;
 use crate::model::Expr;
-use crate::sem::replay;
-use crate::verdict::{Answer, Limits, Model};
+use crate::query::{Answer, Limits, Model};
+use crate::semantics::replay;
 
 fn read(source: &str) -> Extended {
     let program = tso::read(source, &[]).expect("it is a program").program;

@@ -2,7 +2,7 @@
 //!
 //! Branches are pairs of `Assume` edges, as in the papers; jumps are edges' targets. A locked
 //! read-modify-write is one indivisible step; `Lock` and `Unlock` bracket a block of several.
-//! How an instruction acts on memory is `sem`'s business.
+//! How an instruction acts on memory is `semantics`'s business.
 
 use super::expr::{Expr, Value};
 use serde::{Deserialize, Serialize};

@@ -19,7 +19,7 @@
 use super::compile::{CClause, CThread, Code, Compiled, Fold, Modify, Node, Op, SlotAtom};
 use crate::model::access::Access;
 use crate::model::{BinOp, Expr, UnOp, Value};
-use crate::verdict::When;
+use crate::query::When;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// With more threads than this nobody is asked to look for groups.

@@ -21,7 +21,7 @@ use crate::model::{
     Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp,
     Value,
 };
-use crate::verdict::{Clause, Goal, Limit, Limits, When};
+use crate::query::{Clause, Goal, Limit, Limits, When};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Ta
 use super::seen::{Corner, Inserted, Offset, Seen};
 use super::shorten::shortened;
 use super::{Look, Machine, Sink, Sleep, Wanted};
-use crate::verdict::{Action, Limit, Limits};
+use crate::query::{Action, Limit, Limits};
 use crossbeam::deque::{Stealer, Worker};
 use std::collections::VecDeque;
 use std::sync::Mutex;

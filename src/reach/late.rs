@@ -40,7 +40,7 @@ mod row;
 use super::locals::{Act as Effect, LocalId, Locals};
 use super::machine::{Pending, ProgramMachine, Record, enter};
 use crate::model::access::Access;
-use crate::verdict::Act;
+use crate::query::Act;
 use row::{End, Row, Standing, What};
 use std::ops::{ControlFlow, Range};
 

@@ -13,7 +13,7 @@ use super::pack::{Field, Part};
 use crate::model::access::Access;
 use crate::model::interval::Interval;
 use crate::model::{EdgeId, Value};
-use crate::verdict::Act as Decision;
+use crate::query::Act as Decision;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::collections::HashMap;

@@ -23,8 +23,8 @@
 //! the cell and its thread wrote the same value last: whenever it reached memory, it would find that value there. Loops
 //! that repeat a store then have finitely many states.
 //! Without blocks and bounds, the steps are those of `late`, in which loads and stores wait until they matter.
-//! Not here: why the goal counts only with empty buffers (`verdict::Goal`), and the plain meaning of
-//! instructions (`sem`), against which all of this is tested.
+//! Not here: why the goal counts only with empty buffers (`query::Goal`), and the plain meaning of
+//! instructions (`semantics`), against which all of this is tested.
 
 mod forget;
 mod goal;
@@ -47,7 +47,7 @@ use super::symmetry::{Renaming, Symmetry};
 use super::{Look, Machine, Reductions, Sink, Sleep, Wanted};
 use crate::model::access::Access;
 use crate::model::{Program, ThreadId, Value};
-use crate::verdict::{Act, Action, Goal, Limit, Limits, Model};
+use crate::query::{Act, Action, Goal, Limit, Limits, Model};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

@@ -6,7 +6,7 @@
 //! down, `seen` remembers them, `frontier` says which comes next, `explore` is the loop. The loop is generic over
 //! machines and knows no memory model; machines know nothing of frontiers, workers and limits. Every reduction has
 //! a switch, so that tests can compare with and without.
-//! Not here: judging traces. What comes out is a sequence of decisions; `sem` replays it.
+//! Not here: judging traces. What comes out is a sequence of decisions; `semantics` replays it.
 
 mod alike;
 mod chain;
@@ -27,7 +27,7 @@ pub use machine::{Memory, ProgramMachine};
 pub(crate) use compile::{CEdge, Node, Op, bits, lock_slot, mute};
 pub(crate) use machine::{Ending, Pending, Record, Scratch, Taken, Work, renamed};
 
-use crate::verdict::{Action, Limit, Limits};
+use crate::query::{Action, Limit, Limits};
 
 /// Which reductions are on; all of them, by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@
 //! result are a step of the machine, as they were before.
 
 use super::{Machine, Sink, Sleep, Wanted};
-use crate::verdict::Limits;
+use crate::query::Limits;
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, VecDeque};
 
@@ -65,7 +65,7 @@ pub fn shortened<M: Machine>(machine: &M, line: Vec<Vec<u64>>, limits: &Limits) 
 mod tests {
     use super::super::Look;
     use super::*;
-    use crate::verdict::{Action, Limit};
+    use crate::query::{Action, Limit};
 
     /// Counts up by one, or by ten.
     struct Counter;

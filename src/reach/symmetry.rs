@@ -412,8 +412,8 @@ fn live(code: &Compiled, t: usize) -> Vec<Vec<u32>> {
 mod tests {
     use super::super::{Memory, ProgramMachine, Reductions, Search, explore};
     use crate::front::tso;
+    use crate::query::{Goal, Limits};
     use crate::reach::Order;
-    use crate::verdict::{Goal, Limits};
 
     /// How many threads may change places, and how many states are stored.
     fn counts(source: &str, memory: Memory) -> (usize, u64) {

@@ -7,7 +7,7 @@
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::property::at_also;
 use crate::model::{Edge, Instr, Invalid, Loc, Location, Program, Reg, RmwOp, ThreadId};
-use crate::verdict::repair::Change;
+use crate::query::repair::Change;
 use std::collections::{BTreeMap, HashMap};
 
 /// The program with all of the changes.

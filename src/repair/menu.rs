@@ -7,7 +7,7 @@
 //! of the thread in its buffer from being final: those that another thread's block has frozen.
 
 use crate::model::{Edge, EdgeId, Instr, Loc, MAX_REGISTERS, Program, PropertyKind, Thread, ThreadId};
-use crate::verdict::repair::Change;
+use crate::query::repair::Change;
 use std::collections::{BTreeSet, HashMap};
 
 /// The kinds of changes that are allowed, each with its cost, and where.

@@ -18,8 +18,8 @@ pub use menu::Allowed;
 
 use crate::engine::{self, Internal, Options};
 use crate::model::{EdgeId, Invalid, Program, PropertyKind, ThreadId};
-use crate::verdict::repair::{Aim, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
-use crate::verdict::{
+use crate::query::repair::{Aim, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
+use crate::query::{
     Act, Against, Answer, Event, Goal, Kind, Limit, Limits, Model, RaceAnswer, Stats, Trace, Witness,
 };
 use hitting::{Cores, cost};

@@ -3,7 +3,7 @@
 use super::table::Tone;
 use super::{capitalised, count_of, first_line, reason, shortened, text};
 use crate::model::Program;
-use crate::verdict::{Answer, Delay, Model, Outcome, Proof, Round, Trace};
+use crate::query::{Answer, Delay, Model, Outcome, Proof, Round, Trace};
 use std::fmt::Write;
 
 /// The first line: `safe`, `violated` or `unknown`, behind the file's name if there are several files.
@@ -142,8 +142,8 @@ fn round(program: &Program, number: usize, r: &Round) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::Stats;
     use crate::report::text::tests::{sb, sb_trace};
-    use crate::verdict::Stats;
 
     fn head(model: Model, trace: Trace) -> String {
         let answer = Answer::Violated(trace.clone());

@@ -4,7 +4,7 @@
 use super::table::{Color, Tone, paint};
 use super::{capitalised, count_of, first_line, json, limit_reached, robust, text, triangular};
 use crate::model::{Edge, Loc, Program};
-use crate::verdict::repair::{Aim, Change, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
+use crate::query::repair::{Aim, Change, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -5,7 +5,7 @@
 use super::outcomes::{Row, Table, condition};
 use crate::model::litmus::{Litmus, Shown};
 use crate::model::{Program, Value as Number};
-use crate::verdict::{
+use crate::query::{
     Act, Against, Answer, AttackCount, Delay, Event, Limit, Model, Outcome, Outcomes, Race, RaceAnswer,
     RaceFreedom, Relation, RobustAnswer, Robustness, Round, Source, Stats, Trace, Trap, Witness,
 };
@@ -304,8 +304,8 @@ fn object(value: Value) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::Proof;
     use crate::report::text::tests::{sb, sb_trace};
-    use crate::verdict::Proof;
 
     fn with(answer: Answer) -> Outcome {
         Outcome { answer, model: Model::Tso, engine: "lazy", stats: Stats::default(), warnings: vec![] }

@@ -9,7 +9,7 @@ use crate::model::access::Futures;
 use crate::model::interval::Intervals;
 use crate::model::live::{Live, Watched};
 use crate::model::{Addr, Atom, Loc, Program, PropertyKind, Reg, ThreadId, Value, Variable};
-use crate::verdict::{Limit, Limits};
+use crate::query::{Limit, Limits};
 use std::fmt::Write;
 
 /// Cells of one set that are named; access sets are exact up to 62 cells.

@@ -15,7 +15,7 @@ pub mod text;
 pub mod triangular;
 
 use crate::model::Value;
-use crate::verdict::{Answer, Limit, Model, Outcome, Proof, Trace, Trap};
+use crate::query::{Answer, Limit, Model, Outcome, Proof, Trace, Trap};
 use std::time::Duration;
 use table::{Color, Tone, paint};
 

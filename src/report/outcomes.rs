@@ -6,7 +6,7 @@
 use super::limit_reached;
 use crate::model::litmus::{Litmus, Shown};
 use crate::model::{Program, PropertyKind};
-use crate::verdict::{Limit, Outcomes};
+use crate::query::{Limit, Outcomes};
 
 /// The final states and what the condition says of them.
 pub struct Table<'a> {

@@ -4,7 +4,7 @@
 use super::table::{Align, Cell, Color, Table, Tone};
 use super::{capitalised, first_line, limit_reached, shortened, text};
 use crate::model::Program;
-use crate::verdict::{AttackCount, Event, Model, Relation, RobustAnswer, Robustness, Stats, Witness};
+use crate::query::{AttackCount, Event, Model, Relation, RobustAnswer, Robustness, Stats, Witness};
 use std::fmt::Write;
 
 /// The first line: `robust`, `not-robust` or `unknown`, behind the file's name if there are several files.
@@ -148,9 +148,9 @@ mod tests {
     use super::*;
     use crate::engine::{self, Options};
     use crate::front::tso;
+    use crate::query::Limits;
     use crate::report::text::Style;
     use crate::report::text::tests::{sb, sb_trace};
-    use crate::verdict::Limits;
 
     const STYLE: Style = Style { width: 100, color: false };
 

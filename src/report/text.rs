@@ -9,7 +9,7 @@
 use super::table::{Align, Cell, Color, Table, Tone, paint};
 use super::{equation, trap_words};
 use crate::model::{Addr, Atom, Expr, Instr, Program, PropertyKind, Thread, ThreadId, UnOp, Value};
-use crate::verdict::{Against, Event, Kind, Model, Source, Trace};
+use crate::query::{Against, Event, Kind, Model, Source, Trace};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]

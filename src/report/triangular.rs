@@ -5,7 +5,7 @@ use super::robust::{in_words, spent};
 use super::table::Tone;
 use super::{capitalised, count_of, first_line, limit_reached, shortened, text};
 use crate::model::Program;
-use crate::verdict::{Model, Race, RaceAnswer, RaceFreedom};
+use crate::query::{Model, Race, RaceAnswer, RaceFreedom};
 use std::fmt::Write;
 
 /// The first line: `race-free`, `racy` or `unknown`, behind the file's name if there are several files.

@@ -11,8 +11,8 @@
 use crate::model::access::{self, Access, Futures};
 use crate::model::interval::Intervals;
 use crate::model::{Edge, EdgeId, Instr, Program, Thread, ThreadId, Value};
+use crate::query::{AttackCount, Limit, Limits};
 use crate::reach::bits;
-use crate::verdict::{AttackCount, Limit, Limits};
 use bit_set::BitSet;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::NodeIndex;

@@ -10,10 +10,10 @@
 //!
 //! Invariant: events of one class (a store and its flush, a block) are never ordered among themselves, unless
 //! by way of an event outside. Everything here is read off the events alone, which are taken to be a computation:
-//! whether they are, `sem::replay` says. Not here: looking for witnesses.
+//! whether they are, `semantics::replay` says. Not here: looking for witnesses.
 
 use crate::model::{Addr, ThreadId};
-use crate::verdict::{Action, Event, Kind, Limit, Limits, Relation, Source};
+use crate::query::{Action, Event, Kind, Limit, Limits, Relation, Source};
 use bit_set::BitSet;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -423,8 +423,8 @@ mod tests {
     use super::*;
     use crate::front::tso;
     use crate::model::Program;
-    use crate::sem::{State, replay};
-    use crate::verdict::{Act, Goal, Model};
+    use crate::query::{Act, Goal, Model};
+    use crate::semantics::{State, replay};
     use Relation::*;
 
     fn cycle_of(hb: &HappensBefore) -> Option<Vec<(usize, Relation)>> {
@@ -461,7 +461,7 @@ mod tests {
         let mut actions = Vec::new();
         for word in schedule.split_whitespace() {
             let thread = ThreadId(word.trim_end_matches('!').parse().expect("a thread's number"));
-            let steps = crate::sem::tso::thread_steps(&program, &state, thread);
+            let steps = crate::semantics::tso::thread_steps(&program, &state, thread);
             let flush = word.ends_with('!');
             let step = steps.into_iter().find(|s| (s.event.action.act == Act::Flush) == flush);
             let step = step.unwrap_or_else(|| panic!("{word} is not possible after {actions:?}"));

@@ -27,13 +27,13 @@ use super::attack::{Attacks, DelayedStore, Overtakers};
 use super::known::KnownPaths;
 use crate::model::interval::{Interval, Intervals};
 use crate::model::{EdgeId, Instr, Program, ThreadId, Value};
+use crate::query::{Act, Action, Goal, Limit, Limits};
 use crate::reach::pack::Layout;
 use crate::reach::seen::MAX_WORDS;
 use crate::reach::{
     CEdge, Look, Machine, Memory, Node, Op, Pending, ProgramMachine, Record, Reductions, Scratch, Sink,
     Sleep, Taken, Wanted, Work, lock_slot, renamed,
 };
-use crate::verdict::{Act, Action, Goal, Limit, Limits};
 use bit_set::BitSet;
 use std::collections::HashSet;
 use std::ops::ControlFlow;

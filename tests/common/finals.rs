@@ -1,9 +1,9 @@
-//! Final states, found by the plain machines of `sem` and by the explorer.
+//! Final states, found by the plain machines of `semantics` and by the explorer.
 
 use overtake::engine::{self, Options, Pruning};
 use overtake::model::{Addr, Atom, Expr, Program, Reg, ThreadId, Value};
-use overtake::sem::{State, sc, tso};
-use overtake::verdict::{Clause, Goal, Limits, Model, When};
+use overtake::query::{Clause, Goal, Limits, Model, When};
+use overtake::semantics::{State, sc, tso};
 use std::collections::{BTreeSet, HashSet};
 
 pub type States = BTreeSet<Vec<Value>>;

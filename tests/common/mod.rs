@@ -8,8 +8,8 @@ pub mod robustness;
 
 use overtake::model::program::{ProgramParts, ThreadParts};
 use overtake::model::*;
-use overtake::sem::{State, sc, tso};
-use overtake::verdict::{Goal, Kind, Model};
+use overtake::query::{Goal, Kind, Model};
+use overtake::semantics::{State, sc, tso};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 
@@ -31,7 +31,7 @@ pub enum Naive {
     Unknown,
 }
 
-/// Breadth-first search on the definitions in `sem`, with nothing clever in it.
+/// Breadth-first search on the definitions in `semantics`, with nothing clever in it.
 pub fn naive(program: &Program, goal: &Goal, model: Model, bound: Option<usize>, most: usize) -> Naive {
     let bound = bound.map_or(tso::Bound::Unbounded, tso::Bound::Entries);
     let start = State::initial(program);

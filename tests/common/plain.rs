@@ -1,4 +1,4 @@
-//! TSO once more, read plainly and apart from `sem`: final states alone. A thread that goes wrong stays where it is.
+//! TSO once more, read plainly and apart from `semantics`: final states alone. A thread that goes wrong stays where it is.
 //!
 //! A state is one list of numbers per thread and one for memory. Nothing is shared with the machines of the crate but
 //! the program itself and the values of its expressions. What counts at the end: all threads stand at their ends, and

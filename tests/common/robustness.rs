@@ -4,9 +4,9 @@
 //! [`brute_robust`], which asks it about each computation.
 
 use overtake::model::{EdgeId, Program, ThreadId, Value};
+use overtake::query::{Act, Event, Kind, Model, Source};
 use overtake::robust::hb::HappensBefore;
-use overtake::sem::{State, Step, sc, tso};
-use overtake::verdict::{Act, Event, Kind, Model, Source};
+use overtake::semantics::{State, Step, sc, tso};
 use std::collections::{HashSet, VecDeque};
 
 /// One instruction as it was executed: the thread, and how many it had executed before.

@@ -15,7 +15,7 @@ use overtake::engine::{self, Options};
 use overtake::front::litmus::{read_test, write};
 use overtake::model::litmus::{Litmus, Observed};
 use overtake::model::{Atom, Value};
-use overtake::verdict::{Answer, Goal, Limits, Model};
+use overtake::query::{Answer, Goal, Limits, Model};
 use snippet::{Arch, FLAGS, Snippet, Unit};
 use state::{Known, State};
 use std::collections::BTreeMap;

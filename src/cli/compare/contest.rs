@@ -14,7 +14,7 @@ use crate::compare::{
     Asked, Command, Finished, Question, Reading, Said, export, own, preparation_failed, reading,
     rehearsal_failed,
 };
-use crate::verdict;
+use crate::query;
 use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Rules {
     pub runs: usize,
     pub limits: Limits,
     /// Says when Ctrl-C has come.
-    pub stop: Arc<verdict::Limits>,
+    pub stop: Arc<query::Limits>,
 }
 
 pub struct Contest<'a> {
@@ -179,7 +179,7 @@ impl<'a> Contest<'a> {
         before: &Comparison,
     ) -> Option<String> {
         let program = &subject.source.program;
-        let may_go_wrong = || program.may_go_wrong(&verdict::Limits::default()) == Ok(true);
+        let may_go_wrong = || program.may_go_wrong(&query::Limits::default()) == Ok(true);
         let nothing = program.properties().is_empty() && !program.has_asserts() && !may_go_wrong();
         if nothing && question.needs_property() {
             return Some("the program has no property".to_string());

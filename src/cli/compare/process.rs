@@ -6,7 +6,7 @@
 
 use crate::cli::limits;
 use crate::compare::{Command, End, Executable, Finished};
-use crate::verdict;
+use crate::query;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, kill_process_group, prlimit, waitid,
 };
@@ -52,7 +52,7 @@ pub fn run(
     tool: &Path,
     folder: &Path,
     limits: Limits,
-    stop: &verdict::Limits,
+    stop: &query::Limits,
 ) -> Result<Finished, Trouble> {
     let program = match command.program {
         Executable::Tool => tool,
@@ -108,7 +108,7 @@ fn restrain(pid: Pid, memory: u64) {
 }
 
 /// When the process ended, and whether by then its time was not over. Stops it if it is, or if Ctrl-C comes.
-fn wait(pid: Pid, deadline: Option<Instant>, stop: &verdict::Limits) -> (Instant, bool) {
+fn wait(pid: Pid, deadline: Option<Instant>, stop: &query::Limits) -> (Instant, bool) {
     let (sender, ended) = mpsc::channel();
     std::thread::spawn(move || {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -151,7 +151,7 @@ mod tests {
             Command { program: Executable::Tool, args: vec!["-c".into(), script.into()], env: vec![] };
         let limits = Limits { time, memory };
         let folder = std::env::temp_dir();
-        match run(&command, Path::new("/bin/sh"), &folder, limits, &verdict::Limits::default()) {
+        match run(&command, Path::new("/bin/sh"), &folder, limits, &query::Limits::default()) {
             Ok(finished) => finished,
             Err(Trouble::Stopped) => panic!("nobody stops it"),
             Err(Trouble::NotStarted(why)) => panic!("{why}"),
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn ctrl_c_ends_it() {
-        let stop = verdict::Limits::default();
+        let stop = query::Limits::default();
         stop.cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
         let command = Command { program: Executable::Tool, args: vec!["50".into()], env: vec![] };
         let limits = Limits { time: LONG, memory: MUCH };
@@ -205,7 +205,7 @@ mod tests {
     fn a_program_that_is_not_there_is_named() {
         let command = Command { program: Executable::Other("./nowhere"), args: vec![], env: vec![] };
         let limits = Limits { time: LONG, memory: MUCH };
-        let run = run(&command, Path::new("x"), &std::env::temp_dir(), limits, &verdict::Limits::default());
+        let run = run(&command, Path::new("x"), &std::env::temp_dir(), limits, &query::Limits::default());
         assert!(matches!(run, Err(Trouble::NotStarted(why)) if why.starts_with("./nowhere: ")));
     }
 }

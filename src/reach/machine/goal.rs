@@ -6,7 +6,7 @@ use super::super::compile::{CClause, CThread, FAR, SlotAtom, steps_to};
 use super::{ProgramMachine, Scratch, Work};
 use crate::model::interval::{Interval, range};
 use crate::model::{BinOp, Expr, Value};
-use crate::verdict::When;
+use crate::query::When;
 
 /// Is a state the end of a run?
 pub(crate) enum Ending {

@@ -7,7 +7,7 @@
 use super::super::compile::Op;
 use super::{Pending, ProgramMachine, Record, Scratch, Work, enter, leave};
 use crate::model::{EdgeId, ThreadId, Value};
-use crate::verdict::{Act, Action, Limit, Limits};
+use crate::query::{Act, Action, Limit, Limits};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 

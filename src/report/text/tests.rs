@@ -3,7 +3,7 @@
 use super::*;
 use crate::front::tso;
 use crate::model::EdgeId;
-use crate::verdict::{Act, Action, Trap};
+use crate::query::{Act, Action, Trap};
 
 const SB: &str = "shared x, y\nthread p0\n store [x], 1\n load r, [y]\nend\nthread p1\n store [y], 1\n load r, [x]\nend\n\
                   never p0.r == 0 && p1.r == 0\n";

@@ -20,7 +20,7 @@ use crate::model::{
     Atom, BinOp, Edge, EdgeId, Expr, Instr, Invalid, Loc, Location, Origin, Pred, Program, Reg, RegExpr,
     Thread, ThreadId, Value,
 };
-use crate::verdict::{Act, Action, Clause, Goal, Limit, Limits, When};
+use crate::query::{Act, Action, Clause, Goal, Limit, Limits, When};
 use std::collections::HashMap;
 
 /// The program of one attacker, and the states in which it has been caught.

@@ -13,10 +13,10 @@ mod tests;
 
 use crate::model::interval::Intervals;
 use crate::model::{Instr, Program, ThreadId, Value};
+use crate::query::{Act, Action, Event, Kind, Limit, Limits, Model, Race, Stats};
 use crate::reach::{Memory, Order, ProgramMachine, Reductions, Search, explore};
-use crate::sem::replay::{Stopped, follow, replay};
-use crate::sem::sc;
-use crate::verdict::{Act, Action, Event, Kind, Limit, Limits, Model, Race, Stats};
+use crate::semantics::replay::{Stopped, follow, replay};
+use crate::semantics::sc;
 use history::{Attacker, Text};
 use std::time::Instant;
 use thiserror::Error;

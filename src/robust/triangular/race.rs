@@ -8,8 +8,8 @@
 
 use crate::model::interval::{Interval, Intervals};
 use crate::model::{Edge, Instr, Loc, Program, ThreadId, Value};
-use crate::sem::replay::{Mismatch, Stopped, replay};
-use crate::verdict::{Event, Kind, Limit, Limits, Model, Race};
+use crate::query::{Event, Kind, Limit, Limits, Model, Race};
+use crate::semantics::replay::{Mismatch, Stopped, replay};
 use thiserror::Error;
 
 /// The condition that does not hold.

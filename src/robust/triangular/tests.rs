@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::front::tso;
-use crate::verdict::Limits;
+use crate::query::Limits;
 use race::{Broken, check};
 
 fn read(source: &str) -> Program {

@@ -2,7 +2,7 @@
 
 use super::{State, Step, choices, decided, edges, local_step, modified, step};
 use crate::model::{Addr, Edge, EdgeId, Instr, Program, RegExpr, ThreadId, Value};
-use crate::verdict::{Act, Action, Source};
+use crate::query::{Act, Action, Source};
 
 /// Everything that can happen in the state.
 pub fn steps(program: &Program, state: &State) -> Vec<Step> {

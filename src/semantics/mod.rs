@@ -10,7 +10,7 @@ pub mod sc;
 pub mod tso;
 
 use crate::model::{Addr, Atom, DivisionByZero, Edge, EdgeId, Instr, Loc, Program, RegExpr, ThreadId, Value};
-use crate::verdict::{Act, Action, Against, Event, Goal, Kind, Trap, at, clause_holds};
+use crate::query::{Act, Action, Against, Event, Goal, Kind, Trap, at, clause_holds};
 use std::collections::VecDeque;
 
 /// A store on its way to memory.

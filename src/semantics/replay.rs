@@ -7,7 +7,7 @@
 
 use super::{State, Step, sc, tso};
 use crate::model::{Program, ThreadId};
-use crate::verdict::{Act, Action, Against, Event, Goal, Kind, Limit, Limits, Model, Source};
+use crate::query::{Act, Action, Against, Event, Goal, Kind, Limit, Limits, Model, Source};
 use std::collections::VecDeque;
 use thiserror::Error;
 

@@ -7,7 +7,7 @@
 
 use super::{Pending, State, Step, choices, decided, edges, local_step, modified, sc, step};
 use crate::model::{Edge, EdgeId, Instr, Program, ThreadId, Value};
-use crate::verdict::{Act, Action, Event, Kind, Source};
+use crate::query::{Act, Action, Event, Kind, Source};
 
 /// How long a buffer may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,19 @@
+//! The words that every engine and every report share: what is asked ([`Goal`]), what may be spent
+//! ([`Limits`], of the module of that name), what happened ([`Event`]), what that shows ([`Trace`], [`Witness`], [`Race`])
+//! and what the answer is ([`Outcome`]).
+//!
+//! All of it is plain data. Who finds an answer is the engines' business, who prints it the reports'.
+
+mod answer;
+mod evidence;
+mod goal;
+pub mod repair;
+mod stats;
+mod trace;
+
+pub use crate::limits::{Limit, Limits};
+pub use answer::{Answer, Outcome, Outcomes, Proof, RaceAnswer, RaceFreedom, RobustAnswer, Robustness};
+pub use evidence::{Against, Race, Relation, Trace, Witness};
+pub use goal::{Clause, Goal, Model, When, at, clause_holds};
+pub use stats::{AttackCount, Delay, Round, Stats};
+pub use trace::{Act, Action, Event, Kind, Source, Trap, delays};

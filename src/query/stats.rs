@@ -1,0 +1,66 @@
+//! What did it take to find an answer?
+
+use crate::model::{EdgeId, ThreadId};
+use std::time::Duration;
+
+/// What became of the attacks that robustness is decided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttackCount {
+    /// Pairs of a store and a load of one thread.
+    pub total: u64,
+    /// Refuted because a fence lies on every way from the store to the load, or there is no way.
+    pub fenced: u64,
+    /// Refuted because nobody else writes what is loaded, or touches what is stored.
+    pub private: u64,
+    /// Refuted because no chain of conflicts leads from the load back to the store.
+    pub acyclic: u64,
+    /// Left to the search.
+    pub left: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    pub states: u64,
+    pub transitions: u64,
+    /// Bytes of memory per stored state, table and links included.
+    pub bytes_per_state: f64,
+    /// Machine words of one packed state.
+    pub words: usize,
+    pub workers: usize,
+    /// Rounds of refinement; 0 for an engine that has none.
+    pub iterations: u64,
+    /// What each round came to, for engines that have rounds.
+    pub rounds: Vec<Round>,
+    /// The longest buffer met, under TSO.
+    pub longest_buffer: usize,
+    /// Threads that may change places with others, in the last program explored.
+    pub interchangeable: usize,
+    pub time: Duration,
+}
+
+/// One round of refinement: an SC check, and what the oracle said.
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    /// Locations and edges of the program, delays included.
+    pub locations: usize,
+    pub edges: usize,
+    /// Stored by the SC check.
+    pub states: u64,
+    pub time: Duration,
+    pub attacks: AttackCount,
+    /// Stored by the oracle.
+    pub oracle_states: u64,
+    pub oracle_time: Duration,
+    /// The delayed paths built in after this round.
+    pub delays: Vec<Delay>,
+}
+
+/// A store that was delayed past a load, for the story: the thread, and the edges of the user's program.
+#[derive(Clone, Copy, Debug)]
+pub struct Delay {
+    pub thread: ThreadId,
+    pub store: EdgeId,
+    pub load: EdgeId,
+    /// Instructions from the one to the other.
+    pub length: usize,
+}
