@@ -2,8 +2,8 @@
 //! need words of their own, and the entries of store buffers.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use overtake::analysis::interval::Interval;
 use overtake::model::Value;
-use overtake::model::interval::Interval;
 use overtake::reach::pack::{Layout, Reader, Writer};
 use std::hint::black_box;
 use std::time::Duration;

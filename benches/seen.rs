@@ -2,7 +2,7 @@
 //! word, of a few, and of many, in batches as the explorer asks.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use overtake::reach::seen::{Corner, Inserted, Seen};
+use overtake::reach::visited::{Corner, Inserted, Seen};
 use std::hint::black_box;
 use std::time::Duration;
 

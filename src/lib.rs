@@ -74,15 +74,19 @@
 //! | [`semantics`] | what do programs mean? Both memory models as plain definitions, and the replay of runs |
 //! | [`front`] | from text to a program, and back: one file or folder for each format |
 //! | [`query`] | the words that all share: goal, limits, trace, outcome |
-//! | [`model`] | what is a program? Threads as graphs over one memory, and analyses of them |
+//! | [`analysis`] | what does a program's text say about all its runs? Intervals, liveness, access sets |
+//! | [`model`] | what is a program? Threads as graphs over one memory |
 //! | [`limits`] | what may a run spend, and has it been spent? |
 
+pub mod analysis;
 pub mod cli;
 pub mod compare;
 pub mod engine;
 pub mod extend;
 pub mod front;
+pub mod hitting;
 pub mod limits;
+pub mod machine;
 pub mod model;
 pub mod query;
 pub mod reach;

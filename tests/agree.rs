@@ -11,9 +11,10 @@ use common::{
     Naive, SMALL, Shape, Taste, cases, naive, overseen_program, pointed_program, program, template_program,
 };
 use overtake::engine::{self, Engine, Options, Pruning};
+use overtake::machine::Reductions;
 use overtake::model::Program;
 use overtake::query::{Answer, Goal, Limit, Limits, Model};
-use overtake::reach::{Order, Reductions};
+use overtake::reach::Order;
 use proptest::prelude::*;
 use std::cell::OnceCell;
 
@@ -30,7 +31,7 @@ fn reductions() -> Vec<Reductions> {
         |r| &mut r.sleep,
         |r| &mut r.packing,
         |r| &mut r.prune,
-        |r| &mut r.mute,
+        |r| &mut r.faint,
         |r| &mut r.symmetry,
         |r| &mut r.late,
         |r| &mut r.silent,

@@ -10,9 +10,10 @@
 
 use overtake::engine::{self, Engine, Form, Options, Pruning};
 use overtake::front::tso;
+use overtake::machine::Reductions;
 use overtake::model::Program;
 use overtake::query::{Answer, Goal, Limit, Limits, Model, Outcome, Proof, RobustAnswer, Trace};
-use overtake::reach::{Order, Reductions};
+use overtake::reach::Order;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -211,7 +212,7 @@ fn combinations() -> Vec<Reductions> {
         sleep: bit(n, 3),
         packing: bit(n, 4),
         prune: bit(n, 5),
-        mute: bit(n, 6),
+        faint: bit(n, 6),
         symmetry: bit(n, 7),
         late: bit(n, 8),
         // Under SC there is no buffer.
@@ -224,7 +225,7 @@ fn combinations() -> Vec<Reductions> {
 /// All on, all off, and each one off alone.
 fn some_combinations() -> Vec<Reductions> {
     let off = |r: &Reductions| {
-        let switches = [r.steps, r.liveness, r.por, r.sleep, r.packing, r.prune, r.mute, r.symmetry, r.late];
+        let switches = [r.steps, r.liveness, r.por, r.sleep, r.packing, r.prune, r.faint, r.symmetry, r.late];
         switches.into_iter().filter(|on| !on).count()
     };
     combinations().into_iter().filter(|r| matches!(off(r), 0 | 1 | 9)).collect()

@@ -7,9 +7,9 @@ mod common;
 use common::{Naive, naive};
 use overtake::engine::{self, Engine, Options};
 use overtake::front::{ron as format, tso};
+use overtake::machine::Reductions;
 use overtake::model::Program;
 use overtake::query::{Answer, Goal, Limit, Limits, Model};
-use overtake::reach::Reductions;
 
 /// What `check` says of the program.
 fn answer(program: &Program, model: Model) -> Answer {

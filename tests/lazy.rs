@@ -11,9 +11,9 @@ use common::{Naive, SMALL, Shape, Shown, Taste, cases, naive, pointed_program, p
 use overtake::engine::{self, Engine, Options};
 use overtake::engine::{Form, Pruning};
 use overtake::front::tso;
+use overtake::machine::Reductions;
 use overtake::model::Program;
 use overtake::query::{Answer, Goal, Limit, Limits, Model, RobustAnswer};
-use overtake::reach::Reductions;
 use proptest::prelude::*;
 
 const MOST: usize = 20_000;

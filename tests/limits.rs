@@ -5,11 +5,12 @@
 #[path = "common/ran.rs"]
 mod ran;
 
+use overtake::analysis::interval::Intervals;
 use overtake::engine::{self, Engine, Options};
 use overtake::front::{litmus, promela, trencher, tso};
 use overtake::limits::{Limit, Limits};
+use overtake::model::Program;
 use overtake::model::litmus::Litmus;
-use overtake::model::{Program, interval::Intervals};
 use overtake::query::repair::{Aim, RepairAnswer};
 use overtake::query::{Answer, Goal, Model, RaceAnswer, RobustAnswer};
 use overtake::repair::{self, Allowed, Wanted};

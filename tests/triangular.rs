@@ -9,12 +9,13 @@ mod common;
 
 use common::robustness::brute_robust;
 use common::{SMALL, Shape, Taste, cases, program};
+use overtake::analysis::interval::Intervals;
 use overtake::engine::{self, Options, Pruning};
 use overtake::front::tso;
-use overtake::model::interval::Intervals;
+use overtake::machine::Reductions;
 use overtake::model::{Addr, Edge, Instr, Program, ThreadId};
 use overtake::query::{Event, Limit, Limits, RaceAnswer, RobustAnswer};
-use overtake::reach::{Order, Reductions};
+use overtake::reach::Order;
 use overtake::robust::triangular::race;
 use overtake::semantics::{State, sc};
 use proptest::prelude::*;
@@ -152,7 +153,7 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
         (without(|r| r.sleep = false), Order::BreadthFirst, 1),
         (without(|r| r.steps = false), Order::DepthFirst, 1),
         (without(|r| r.prune = false), Order::BreadthFirst, 1),
-        (without(|r| r.mute = false), Order::BreadthFirst, 1),
+        (without(|r| r.faint = false), Order::BreadthFirst, 1),
         (without(|r| r.late = false), Order::BreadthFirst, 1),
     ];
     let unpruned = ways.map(|way| (way, Pruning::Off));

@@ -3,6 +3,7 @@
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
 use super::{CheckArgs, EngineArg, Exit, ExtensionArg, ModelArg, OrderArg, input, limits};
+use crate::analysis::interval;
 use crate::engine::{self, Engine, Form, Options};
 use crate::model::Program;
 use crate::query::{Answer, Goal, Model, Outcome};
@@ -75,7 +76,7 @@ fn check(
     let Some(program) = input::read(file, &search.input, terminal) else { return Exit::BadInput };
     if program.properties().is_empty() && !program.has_asserts() {
         let none = "the program has no property (forbid, exists, never, forall, final states) and no assert";
-        match program.may_go_wrong(&limits) {
+        match interval::may_go_wrong(&program, &limits) {
             Ok(false) => {
                 terminal.error(&format!("{}: there is nothing to check: {none}", file.display()));
                 return Exit::BadInput;

@@ -5,10 +5,11 @@ use super::input::{self, Format, Source};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
 use super::{Exit, FenceArgs, InputArgs, limits};
+use crate::analysis::interval;
+use crate::analysis::isomorphism::isomorphic;
 use crate::engine::Options;
 use crate::front::patch::{self, Dialect, Edit, What};
 use crate::front::{self, Unwritten};
-use crate::model::alike::alike;
 use crate::model::{Instr, Loc, Program, ThreadId};
 use crate::query::Limits;
 use crate::query::repair::{Aim, Change, Repair, RepairAnswer};
@@ -104,7 +105,7 @@ fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs, limits: &Limits) -
     let program = &source.program;
     let stated = !program.properties().is_empty() || program.has_asserts();
     // A limit that is reached here is for the engines to tell.
-    let has_property = stated || program.may_go_wrong(limits) != Ok(false);
+    let has_property = stated || interval::may_go_wrong(program, limits) != Ok(false);
     let aim = match args.aim {
         Some(AimArg::Robustness) => Aim::Robustness,
         Some(AimArg::Triangular) => Aim::Triangular,
@@ -298,7 +299,7 @@ fn patched(
     edits.sort();
     let text = patch::patch(&task.source.text, dialect, &edits)?;
     let (again, _) = input::parse(&text, format, &input.define).ok()?;
-    alike(&again.program, program, limits).unwrap_or(false).then_some(text)
+    isomorphic(&again.program, program, limits).unwrap_or(false).then_some(text)
 }
 
 /// Reads what was written and asks whether it is what was wanted: nothing has to be changed any more.

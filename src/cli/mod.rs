@@ -19,8 +19,8 @@ mod show;
 mod terminal;
 
 use crate::engine::{Options, Pruning};
+use crate::machine::Reductions;
 use crate::query::Limits;
-use crate::reach::Reductions;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -258,7 +258,7 @@ struct Without {
     no_prune: bool,
     /// Stores cells that nobody really reads
     #[arg(long)]
-    no_mute: bool,
+    no_faint: bool,
     /// Stores states that differ by the names of interchangeable threads alone
     #[arg(long)]
     no_symmetry: bool,
@@ -361,7 +361,7 @@ impl SearchArgs {
                 sleep: !without.no_sleep,
                 packing: !without.no_packing,
                 prune: !without.no_prune,
-                mute: !without.no_mute,
+                faint: !without.no_faint,
                 symmetry: !without.no_symmetry,
                 late: !without.no_late,
                 silent: !without.no_silent,

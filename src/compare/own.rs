@@ -26,7 +26,7 @@ const NAIVE: &[&str] = &[
     "--no-sleep",
     "--no-packing",
     "--no-prune",
-    "--no-mute",
+    "--no-faint",
     "--no-symmetry",
     "--no-late",
     "--no-silent",

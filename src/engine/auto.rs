@@ -7,8 +7,8 @@
 
 use super::lazy::{self, BRIEF, Lazy, Patience, Progress};
 use super::{Internal, Options, Subject, explicit};
+use crate::analysis::interval::{Interval, Intervals};
 use crate::model::Program;
-use crate::model::interval::{Interval, Intervals};
 use crate::query::{Answer, Limit, Limits, Model, Outcome};
 use crate::reach::Order;
 

@@ -5,8 +5,9 @@
 //! buffers an exhausted search is a proof only if no buffer ever wanted to grow past the bound.
 
 use super::{Internal, Options, Subject, confirm};
+use crate::machine::{Memory, ProgramMachine};
 use crate::query::{Answer, Limit, Limits, Model, Outcome, Proof, Stats};
-use crate::reach::{Memory, ProgramMachine, Search, explore};
+use crate::reach::{Search, explore};
 
 pub fn check(
     subject: &Subject,

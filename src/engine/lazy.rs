@@ -10,14 +10,15 @@
 //! which no SC run of an extended program shows; this engine says so and does not answer.
 
 use super::{Internal, Options, Subject, confirm};
+use crate::analysis::interval::{Interval, range};
 use crate::extend::{DelayedPath, Extended, Form, Refused, extend, project};
-use crate::model::interval::{Interval, range};
+use crate::machine::{Memory, ProgramMachine};
 use crate::model::{Atom, EdgeId, Instr, Origin, Program, Thread, ThreadId};
 use crate::query::{
     Answer, Clause, Delay, Goal, Limit, Limits, Model, Outcome, Proof, Round, Stats, When, Witness,
 };
-use crate::reach::seen::MAX_WORDS;
-use crate::reach::{Found, Goals, Memory, Order, ProgramMachine, Search, explore};
+use crate::reach::visited::MAX_WORDS;
+use crate::reach::{Found, Goals, Order, Search, explore};
 use crate::robust::attack::Attacks;
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question};

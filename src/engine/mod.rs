@@ -16,12 +16,13 @@ mod vacuity;
 pub use crate::extend::Form;
 pub use crate::robust::attack::Pruning;
 
+use crate::machine::Reductions;
 use crate::model::{Atom, Program};
 use crate::query::{
     Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, Proof, RaceAnswer, RaceFreedom,
     RobustAnswer, Robustness, Stats, Trace, Witness,
 };
-use crate::reach::{Goals, Order, Reductions};
+use crate::reach::{Goals, Order};
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, Question, Refuted, Reply, Suspect};
 use crate::robust::triangular;

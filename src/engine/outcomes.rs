@@ -6,11 +6,10 @@
 //! one that a run reaches, nothing is there that should not be.
 
 use super::Options;
+use crate::machine::{Ending, Memory, ProgramMachine, Reductions};
 use crate::model::{Atom, Expr, Pred, Program, Value};
 use crate::query::{Action, Clause, Goal, Limit, Limits, Model, Outcomes, Stats, When};
-use crate::reach::{
-    Ending, Look, Machine, Memory, ProgramMachine, Reductions, Search, Sink, Sleep, Wanted, explore,
-};
+use crate::reach::{Look, Machine, Search, Sink, Sleep, Wanted, explore};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +25,7 @@ pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Li
     let mut reductions = Reductions { symmetry: false, ..options.reductions };
     if program.may_end_inside_block() {
         // And so does what else is in the buffers, observed or not.
-        reductions = Reductions { por: false, mute: false, ..reductions };
+        reductions = Reductions { por: false, faint: false, ..reductions };
     }
     let machine = match ProgramMachine::new(program, &looking_at(observed), memory, reductions, limits) {
         Ok(machine) => machine,

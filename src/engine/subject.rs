@@ -1,5 +1,5 @@
 //! What is left of the question once the program's text has been read? Edges that no run can take and clauses that no state
-//! can satisfy, by the values that registers and cells can have at all (`model::interval`), are left out before any
+//! can satisfy, by the values that registers and cells can have at all (`analysis::interval`), are left out before any
 //! engine begins. Often nothing is left to search.
 //!
 //! A run never takes an infeasible edge, under either memory model, so the program without it has the same runs;
@@ -7,7 +7,7 @@
 //! keep their numbers. Edges do not, but each has its origin: `tell` turns an engine's decisions into those of the
 //! user's program, and only there are they judged.
 //!
-//! Where the question is a goal, loads and stores of cells that nobody really reads (`model::mute`) are left out too: each
+//! Where the question is a goal, loads and stores of cells that nobody really reads (`analysis::faint`) are left out too: each
 //! becomes a step that does nothing. A run of the one program is a run of the other, under either memory model, but for such
 //! cells and registers that come to nothing. Under TSO, whatever waits in a buffer of the user's program is either
 //! such a store, which can be flushed whenever it is the oldest, or waits in the other's too: `drain` adds those flushes.
@@ -15,11 +15,11 @@
 //! what is left out would take room there.
 
 use super::{Internal, Options, Pruning, internal};
-use crate::model::interval::{Interval, Intervals, range};
-use crate::model::mute::Mute;
+use crate::analysis::faint::Faint;
+use crate::analysis::interval::{Interval, Intervals, range};
+use crate::machine::faint;
 use crate::model::{Atom, Edge, EdgeId, Instr, Origin, Program, Reg, ThreadId};
 use crate::query::{Act, Action, Clause, Event, Goal, Limit, Limits, Model, When};
-use crate::reach::mute;
 use crate::semantics::replay::{Stopped, follow};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -36,7 +36,7 @@ pub struct Subject<'a> {
     /// Neither can a clause hold nor a thread go wrong.
     pub refuted: bool,
     /// What was left out because nobody really reads it, if anything was.
-    mute: Option<Mute>,
+    faint: Option<Faint>,
 }
 
 impl<'a> Subject<'a> {
@@ -48,7 +48,7 @@ impl<'a> Subject<'a> {
         limits: &Limits,
     ) -> Result<Subject<'a>, Limit> {
         let everything =
-            Subject { user, asked, goal: asked.clone(), trimmed: None, refuted: false, mute: None };
+            Subject { user, asked, goal: asked.clone(), trimmed: None, refuted: false, faint: None };
         match pruning {
             Pruning::On => everything.pruned(&Intervals::of(user, limits)?, limits),
             Pruning::Off => Ok(everything),
@@ -63,13 +63,13 @@ impl<'a> Subject<'a> {
         limits: &Limits,
     ) -> Result<Subject<'a>, Limit> {
         let intervals = Intervals::of(user, limits)?;
-        let mute = match options.buffer {
-            None => Some(mute(user, asked, &intervals, options.reductions, limits)?),
+        let faint = match options.buffer {
+            None => Some(faint(user, asked, &intervals, options.reductions, limits)?),
             Some(_) => None,
         };
-        let mute = mute.filter(|mute| !mute.is_nothing());
-        let trimmed = mute.as_ref().map(|mute| without_mute(user, mute));
-        let subject = Subject { user, asked, goal: asked.clone(), trimmed, refuted: false, mute };
+        let faint = faint.filter(|faint| !faint.is_nothing());
+        let trimmed = faint.as_ref().map(|faint| without_mute(user, faint));
+        let subject = Subject { user, asked, goal: asked.clone(), trimmed, refuted: false, faint };
         match options.pruning {
             Pruning::On => subject.pruned(&intervals, limits),
             Pruning::Off => Ok(subject),
@@ -88,7 +88,7 @@ impl<'a> Subject<'a> {
 
     /// Was anything left out that threads touch and nobody really reads?
     pub fn is_quiet(&self) -> bool {
-        self.mute.is_some()
+        self.faint.is_some()
     }
 
     pub fn program(&self) -> &Program {
@@ -109,7 +109,7 @@ impl<'a> Subject<'a> {
     /// Decisions about the user's program under TSO, with the flushes of stores that were left out: each at once, or when
     /// those before it are gone.
     pub fn drain(&self, told: Vec<Action>) -> Vec<Action> {
-        let Some(mute) = &self.mute else { return told };
+        let Some(faint) = &self.faint else { return told };
         // Per thread, whether each store that waits was left out.
         let mut waiting = vec![VecDeque::new(); self.user.threads().len()];
         let mut run = Vec::with_capacity(told.len());
@@ -120,7 +120,7 @@ impl<'a> Subject<'a> {
                 Act::Step { edge, .. } => {
                     let instr = &self.user.thread(action.thread).edge(edge).instr;
                     if matches!(instr, Instr::Store { .. }) {
-                        own.push_back(mute.is_mute(action.thread, edge));
+                        own.push_back(faint.is_faint(action.thread, edge));
                     }
                 }
             }
@@ -161,13 +161,13 @@ impl<'a> Subject<'a> {
 }
 
 /// The program without touching what nobody really reads. Edges keep their numbers.
-fn without_mute(program: &Program, mute: &Mute) -> Program {
+fn without_mute(program: &Program, faint: &Faint) -> Program {
     let mut parts = program.to_parts();
     for (t, thread) in program.thread_ids().zip(&mut parts.threads) {
         for (i, edge) in thread.edges.iter_mut().enumerate() {
             let id = EdgeId(i as u32);
             edge.origin = Some(Origin::Whole(id));
-            if mute.is_mute(t, id) {
+            if faint.is_faint(t, id) {
                 edge.instr = Instr::Nop;
             }
         }
@@ -259,8 +259,8 @@ mod tests {
     use super::*;
     use crate::engine::{Engine, Options, check};
     use crate::front::tso;
+    use crate::machine::Reductions;
     use crate::query::{Answer, Kind, Limits, Proof};
-    use crate::reach::Reductions;
 
     fn program(source: &str) -> Program {
         tso::read(source, &[]).expect("a program").program
@@ -353,7 +353,7 @@ mod tests {
             thread q; store [b], 1; load r, [a]; load s, [c]; assert s < 2; end";
         let program = program(source);
         let goal = Goal::of(&program);
-        let loud = Reductions { mute: false, ..Reductions::ALL };
+        let loud = Reductions { faint: false, ..Reductions::ALL };
         for (reductions, quiet) in [(Reductions::ALL, true), (loud, false)] {
             let options = Options {
                 engine: Engine::Lazy,

@@ -4,7 +4,7 @@
 //! Only the graphs count here, not what registers and memory can hold: that is the engines' work. The answer
 //! is a warning beside the verdict and never changes it.
 
-use crate::model::interval::{Interval, range};
+use crate::analysis::interval::{Interval, range};
 use crate::model::{Atom, Loc, Program, Thread};
 use crate::query::{Clause, Goal, Limits, When};
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 //!
 //! Instructions are found by their lines alone, so what comes out is a guess: several instructions on one line, or one
 //! line for several threads, can make it wrong. Whoever asks reads the text again and compares the programs
-//! (`model::alike`); where the guess was wrong, the program can still be written anew by its format's writer.
+//! (`analysis::isomorphism`); where the guess was wrong, the program can still be written anew by its format's writer.
 
 /// How a language marks labels and writes a fence and a locked store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

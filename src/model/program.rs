@@ -6,10 +6,8 @@
 //! by zero or an access outside memory takes it to [`Loc::TRAP`], which lies outside the graph.
 //! Invariant: every `Program` has passed `validity`; all ids in it are in range.
 
-use super::interval::Intervals;
 use super::validity::{self, Invalid};
 use super::{Atom, Instr, Property, Reg, RegExpr, RmwOp, Value};
-use crate::limits::{Limit, Limits};
 use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
 use petgraph::visit::{Dfs, EdgeRef};
 use serde::{Deserialize, Serialize};
@@ -207,27 +205,6 @@ impl Program {
 
     pub fn has_asserts(&self) -> bool {
         self.threads.iter().any(|t| t.edges().any(|(_, e)| matches!(e.instr, Instr::Assert(_))))
-    }
-
-    /// Might a run divide by zero or access what lies outside memory?
-    pub fn may_go_wrong(&self, limits: &Limits) -> Result<bool, Limit> {
-        let fixed = |e: &RegExpr| e.constant().is_some_and(|a| self.cell(a).is_some());
-        let risky = |instr: &Instr| {
-            instr.exprs().iter().any(|e| e.may_divide_by_zero()) || instr.address().is_some_and(|e| !fixed(e))
-        };
-        match self.threads.iter().any(|t| t.edges().any(|(_, e)| risky(&e.instr))) {
-            true => self.computes_wrongly(limits),
-            false => Ok(false),
-        }
-    }
-
-    /// The same by the values that are possible.
-    fn computes_wrongly(&self, limits: &Limits) -> Result<bool, Limit> {
-        let intervals = Intervals::of(self, limits)?;
-        let wrong = |t: ThreadId, edge: &Edge| {
-            intervals.is_reachable(t, edge.from) && intervals.may_compute_wrongly(t, edge)
-        };
-        Ok(self.thread_ids().any(|t| self.thread(t).edges().any(|(_, e)| wrong(t, e))))
     }
 
     /// May a thread end inside a `lock` … `unlock` block, which then holds memory for good?

@@ -2,14 +2,14 @@
 //!
 //! A task is a stored state and the threads to explore from it; `frontier` says which comes next. A worker
 //! takes tasks in batches: it expands them all, then looks their successors up, a slice at once, which hides most
-//! of the time that memory takes to answer. Between slices it publishes its counts and lets the table of `seen`
+//! of the time that memory takes to answer. Between slices it publishes its counts and lets the table of `visited`
 //! grow; between batches it looks at the limits. The search ends when the goals that are wanted are found, a limit is
 //! hit, or no task is left anywhere.
 //! Invariant: a state is put into the frontier once when it is new, and again for each thread that wakes up.
 
 use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Task, Ties};
-use super::seen::{Corner, Inserted, Offset, Seen};
 use super::shorten::shortened;
+use super::visited::{Corner, Inserted, Offset, Seen};
 use super::{Look, Machine, Sink, Sleep, Wanted};
 use crate::query::{Action, Limit, Limits};
 use crossbeam::deque::{Stealer, Worker};

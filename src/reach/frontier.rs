@@ -3,7 +3,7 @@
 //! crossbeam's stealing queues for the first two orders, ranked queues behind locks for the third.
 //! Invariant: a task is handed out once.
 
-use super::seen::Offset;
+use super::visited::Offset;
 use super::{Sleep, Wanted};
 use crossbeam::deque::{Steal, Stealer, Worker};
 use std::collections::VecDeque;

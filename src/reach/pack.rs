@@ -7,8 +7,8 @@
 //! its interval would break that, so packing checks each and stops the process instead: that would be a bug
 //! in the analysis, and a wrong verdict is worse than none.
 
+use crate::analysis::interval::Interval;
 use crate::model::Value;
-use crate::model::interval::Interval;
 
 /// How many words back a field looks for room; keeps laying out linear.
 const NEAR: usize = 8;

@@ -6,24 +6,23 @@
 //! cheapest choice that hits all cores known so far is put into the program, which is then checked from scratch: a new
 //! run is a new core, and none means that the choice is enough. It is optimal, for whatever is enough hits every
 //! core. Each core misses the choice it refutes, so the search ends.
-//! Not here: solving the hitting sets (`hitting`), what may be changed (`menu`), changing it (`apply`). Nothing here
+//! Not here: solving the hitting sets (`hitting`), what may be changed (`candidates`), changing it (`apply`). Nothing here
 //! knows text or files.
 
 mod apply;
-mod hitting;
-mod menu;
+mod candidates;
 
 pub use apply::{apply, unused};
-pub use menu::Allowed;
+pub use candidates::Allowed;
 
 use crate::engine::{self, Internal, Options};
+use crate::hitting::{Cores, cost};
 use crate::model::{EdgeId, Invalid, Program, PropertyKind, ThreadId};
 use crate::query::repair::{Aim, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
 use crate::query::{
     Act, Against, Answer, Event, Goal, Kind, Limit, Limits, Model, RaceAnswer, Stats, Trace, Witness,
 };
-use hitting::{Cores, cost};
-use menu::Menu;
+use candidates::Candidates;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -43,8 +42,8 @@ pub fn repair(
     options: &Options,
     limits: &Limits,
 ) -> Result<Repair, Internal> {
-    let menu = Menu::of(program, allowed);
-    Search::new(program.clone(), menu, wanted, options, limits).run()
+    let candidates = Candidates::of(program, allowed);
+    Search::new(program.clone(), candidates, wanted, options, limits).run()
 }
 
 /// The fewest of the program's own fences that have to stay, as changes that keep them.
@@ -54,9 +53,9 @@ pub fn prune(
     options: &Options,
     limits: &Limits,
 ) -> Result<Repair, Internal> {
-    let menu = Menu::of_own_fences(program);
+    let candidates = Candidates::of_own_fences(program);
     let base = apply::without_fences(program).map_err(internal)?;
-    Search::new(base, menu, wanted, options, limits).run()
+    Search::new(base, candidates, wanted, options, limits).run()
 }
 
 /// States that may be stored to find more than one witness at a time: so many at first, twice as many each time that
@@ -78,7 +77,7 @@ const MOST_UNDECIDED: usize = 8;
 
 struct Search<'a> {
     base: Program,
-    menu: Menu,
+    candidates: Candidates,
     wanted: &'a Wanted,
     options: Options,
     limits: &'a Limits,
@@ -112,11 +111,17 @@ enum Step {
 }
 
 impl<'a> Search<'a> {
-    fn new(base: Program, menu: Menu, wanted: &'a Wanted, options: &Options, limits: &'a Limits) -> Self {
+    fn new(
+        base: Program,
+        candidates: Candidates,
+        wanted: &'a Wanted,
+        options: &Options,
+        limits: &'a Limits,
+    ) -> Self {
         let options = Options { iterations: options.iterations.or(Some(ROUNDS)), ..options.clone() };
         Search {
             base,
-            menu,
+            candidates,
             wanted,
             options,
             limits,
@@ -139,7 +144,7 @@ impl<'a> Search<'a> {
         Ok(Repair {
             aim: self.wanted.aim,
             answer,
-            allowed: self.menu.changes.len(),
+            allowed: self.candidates.changes.len(),
             cores: self.cores.len(),
             checks: self.checks,
             lower_bound: self.lower_bound(),
@@ -149,8 +154,8 @@ impl<'a> Search<'a> {
 
     /// What every repair costs, as far as that can be told within the limits.
     fn lower_bound(&self) -> u64 {
-        let cheapest = self.cores.cheapest(&self.menu.costs, self.limits);
-        cheapest.map_or(0, |choice| cost(&choice, &self.menu.costs))
+        let cheapest = self.cores.cheapest(&self.candidates.costs, self.limits);
+        cheapest.map_or(0, |choice| cost(&choice, &self.candidates.costs))
     }
 
     fn answer(&mut self) -> Result<RepairAnswer, Internal> {
@@ -194,13 +199,13 @@ impl<'a> Search<'a> {
     fn robust(&mut self) -> Result<Option<Vec<usize>>, Internal> {
         let wanted = Wanted { aim: Aim::Robustness, list: 1 };
         let mut search =
-            Search::new(self.base.clone(), self.menu.clone(), &wanted, &self.options, self.limits);
+            Search::new(self.base.clone(), self.candidates.clone(), &wanted, &self.options, self.limits);
         search.only_property = true;
         let answer = search.answer()?;
         self.checks += search.checks;
         self.count(&search.stats);
         Ok(match answer {
-            RepairAnswer::Enough(enough) => Some(self.menu.numbers(&enough.sets[0])),
+            RepairAnswer::Enough(enough) => Some(self.candidates.numbers(&enough.sets[0])),
             _ => None,
         })
     }
@@ -210,8 +215,8 @@ impl<'a> Search<'a> {
     fn leave(&mut self, choice: &[usize], limit: Limit) -> Result<Option<RepairAnswer>, Internal> {
         let Some(robust) = self.robust.clone() else { return Ok(Some(RepairAnswer::Unknown(limit))) };
         let local = is_local(&limit);
-        self.undecided.push((cost(choice, &self.menu.costs), limit));
-        let rest: Vec<usize> = (0..self.menu.changes.len()).filter(|e| !choice.contains(e)).collect();
+        self.undecided.push((cost(choice, &self.candidates.costs), limit));
+        let rest: Vec<usize> = (0..self.candidates.changes.len()).filter(|e| !choice.contains(e)).collect();
         if !local || rest.is_empty() {
             return self.enough(robust).map(Some);
         }
@@ -221,7 +226,7 @@ impl<'a> Search<'a> {
 
     /// What makes the program robust, if the choice is no cheaper or enough has been left undecided.
     fn instead_of(&self, choice: &[usize]) -> Option<Vec<usize>> {
-        let of = |choice: &[usize]| cost(choice, &self.menu.costs);
+        let of = |choice: &[usize]| cost(choice, &self.candidates.costs);
         let tried_enough = self.undecided.len() > MOST_UNDECIDED;
         self.robust.clone().filter(|robust| tried_enough || of(choice) >= of(robust))
     }
@@ -243,8 +248,8 @@ impl<'a> Search<'a> {
     fn next_choice(&self) -> Result<Vec<usize>, Limit> {
         let mut all = self.cores.clone();
         self.detours.join_into(&mut all);
-        let choice = all.cheapest(&self.menu.costs, self.limits)?;
-        let (cores, least) = (self.cores.len(), cost(&choice, &self.menu.costs));
+        let choice = all.cheapest(&self.candidates.costs, self.limits)?;
+        let (cores, least) = (self.cores.len(), cost(&choice, &self.candidates.costs));
         self.limits
             .take_note(format!("{cores} cores, cost at least {least}, {} changes on trial", choice.len()));
         Ok(choice)
@@ -292,7 +297,7 @@ impl<'a> Search<'a> {
     }
 
     fn changed(&self, choice: &[usize]) -> Result<Program, Internal> {
-        apply(&self.base, &self.menu.choose(choice)).map_err(internal)
+        apply(&self.base, &self.candidates.choose(choice)).map_err(internal)
     }
 
     fn judge_robustness(&mut self, program: &Program) -> Result<Judgement, Internal> {
@@ -345,10 +350,10 @@ impl<'a> Search<'a> {
     fn core(&self, run: &Counterexample) -> Vec<usize> {
         let mut core = BTreeSet::new();
         for (thread, path) in delayed_paths(run) {
-            core.extend(self.menu.against(&self.base, thread, &path));
+            core.extend(self.candidates.against(&self.base, thread, &path));
         }
         for thread in self.frozen_at_the_end(run) {
-            core.extend(self.menu.against_ending(&self.base, thread));
+            core.extend(self.candidates.against_ending(&self.base, thread));
         }
         core.into_iter().collect()
     }
@@ -365,7 +370,7 @@ impl<'a> Search<'a> {
 
     /// The choice is enough: with it, all others of the same cost, if they were asked for.
     fn enough(&mut self, choice: Vec<usize>) -> Result<RepairAnswer, Internal> {
-        let least = cost(&choice, &self.menu.costs);
+        let least = cost(&choice, &self.candidates.costs);
         let cheaper: Vec<Limit> =
             self.undecided.iter().filter(|(c, _)| *c < least).map(|(_, l)| l.clone()).collect();
         let cheapest = match cheaper.first() {
@@ -376,7 +381,7 @@ impl<'a> Search<'a> {
             0 | 1 => (vec![choice], false),
             most => self.all(choice, most)?,
         };
-        let sets = choices.iter().map(|c| self.menu.choose(c)).collect();
+        let sets = choices.iter().map(|c| self.candidates.choose(c)).collect();
         Ok(RepairAnswer::Enough(Enough { sets, cost: least, cheapest, more }))
     }
 
@@ -384,12 +389,12 @@ impl<'a> Search<'a> {
     fn all(&mut self, first: Vec<usize>, most: usize) -> Result<(Vec<Vec<usize>>, bool), Internal> {
         let mut good = BTreeSet::from([first.clone()]);
         let mut doubtful = BTreeSet::new();
-        let least = cost(&first, &self.menu.costs);
+        let least = cost(&first, &self.candidates.costs);
         loop {
-            let Ok((all, more)) = self.cores.all_cheapest(&self.menu.costs, most, self.limits) else {
+            let Ok((all, more)) = self.cores.all_cheapest(&self.candidates.costs, most, self.limits) else {
                 return Ok((good.into_iter().collect(), true));
             };
-            let of_least = all.into_iter().filter(|c| cost(c, &self.menu.costs) == least);
+            let of_least = all.into_iter().filter(|c| cost(c, &self.candidates.costs) == least);
             let Some(next) = of_least.into_iter().find(|c| !good.contains(c) && !doubtful.contains(c)) else {
                 return Ok((good.into_iter().collect(), more || !doubtful.is_empty()));
             };

@@ -5,9 +5,9 @@
 //! the heading above it.
 
 use super::table::{Align, Cell, Color, Table, Tone};
-use crate::model::access::Futures;
-use crate::model::interval::Intervals;
-use crate::model::live::{Live, Watched};
+use crate::analysis::access::Futures;
+use crate::analysis::interval::Intervals;
+use crate::analysis::liveness::{Live, Watched};
 use crate::model::{Addr, Atom, Loc, Program, PropertyKind, Reg, ThreadId, Value, Variable};
 use crate::query::{Limit, Limits};
 use std::fmt::Write;

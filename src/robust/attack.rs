@@ -8,11 +8,11 @@
 //! goes to `machine`, which looks for a run.
 //! Invariant: sets of cells are over-approximated, so an attack that is dropped here cannot succeed.
 
-use crate::model::access::{self, Access, Futures};
-use crate::model::interval::Intervals;
+use crate::analysis::access::{self, Access, Futures};
+use crate::analysis::interval::Intervals;
+use crate::machine::bits;
 use crate::model::{Edge, EdgeId, Instr, Program, Thread, ThreadId, Value};
 use crate::query::{AttackCount, Limit, Limits};
-use crate::reach::bits;
 use bit_set::BitSet;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::NodeIndex;

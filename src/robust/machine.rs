@@ -18,22 +18,23 @@
 //! Why the SC machine's reductions are right for phase 1: a step that hurries conflicts with nothing the others
 //! may still do. So it is neither an attack's store (someone must touch its cell later) nor does it happen
 //! after the load, and a witness that has it later, or not at all, has it here as well. Pruning by a goal and
-//! mute cells are off, and sleeping threads begin attacks nevertheless.
+//! faint cells are off, and sleeping threads begin attacks nevertheless.
 //! States of phase 1 may be renamed (`reach::symmetry`): if an attack of a thread succeeds from a state, that of its
 //! namesake does from the state's image. So that one must not be refuted: threads change places only if the text
 //! refutes the same attacks of all of them. An attack itself keeps its names.
 
 use super::attack::{Attacks, DelayedStore, Overtakers};
 use super::known::KnownPaths;
-use crate::model::interval::{Interval, Intervals};
+use crate::analysis::interval::{Interval, Intervals};
+use crate::machine::{
+    CEdge, Memory, Node, Op, Pending, ProgramMachine, Record, Reductions, Scratch, Taken, Work, lock_slot,
+    renamed,
+};
 use crate::model::{EdgeId, Instr, Program, ThreadId, Value};
 use crate::query::{Act, Action, Goal, Limit, Limits};
 use crate::reach::pack::Layout;
-use crate::reach::seen::MAX_WORDS;
-use crate::reach::{
-    CEdge, Look, Machine, Memory, Node, Op, Pending, ProgramMachine, Record, Reductions, Scratch, Sink,
-    Sleep, Taken, Wanted, Work, lock_slot, renamed,
-};
+use crate::reach::visited::MAX_WORDS;
+use crate::reach::{Look, Machine, Sink, Sleep, Wanted};
 use bit_set::BitSet;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -157,7 +158,7 @@ impl<'a> AttackMachine<'a> {
     ) -> Result<AttackMachine<'a>, Limit> {
         // Known paths are known of certain threads.
         let symmetry = reductions.symmetry && known.is_empty();
-        let reductions = Reductions { prune: false, mute: false, late: false, symmetry, ..reductions };
+        let reductions = Reductions { prune: false, faint: false, late: false, symmetry, ..reductions };
         let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions, limits)?
             .symmetric_if(|members| attacks.are_alike(members));
         let targets: Vec<Target> = attacks.stores.iter().map(Target::new).collect();

@@ -7,6 +7,7 @@ use super::peers::{self, Contestant};
 use super::process::{self, Limits, Trouble};
 use super::subjects::Subject;
 use super::{machine, show};
+use crate::analysis::interval;
 use crate::cli::terminal::Terminal;
 use crate::compare::judge;
 use crate::compare::record::{Circumstances, Comparison, Measured, Outcome, Row, Run};
@@ -179,7 +180,7 @@ impl<'a> Contest<'a> {
         before: &Comparison,
     ) -> Option<String> {
         let program = &subject.source.program;
-        let may_go_wrong = || program.may_go_wrong(&query::Limits::default()) == Ok(true);
+        let may_go_wrong = || interval::may_go_wrong(program, &query::Limits::default()) == Ok(true);
         let nothing = program.properties().is_empty() && !program.has_asserts() && !may_go_wrong();
         if nothing && question.needs_property() {
             return Some("the program has no property".to_string());

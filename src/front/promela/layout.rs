@@ -5,7 +5,7 @@
 //! hold what the interval analysis says, since SPIN's speed hangs on the size of a state.
 //! Names carry a prefix, so that no name of the program meets a word of Promela or of the C behind it.
 
-use crate::model::interval::{Interval, Intervals};
+use crate::analysis::interval::{Interval, Intervals};
 use crate::model::{Addr, Edge, Program, Reg, RegExpr, ThreadId, Value};
 use std::collections::HashSet;
 use std::fmt::Write;

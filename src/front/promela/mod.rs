@@ -16,9 +16,9 @@ mod steps;
 mod watch;
 
 use super::{Inexpressible, Unwritten};
+use crate::analysis::interval::Intervals;
+use crate::analysis::liveness::Live;
 use crate::limits::Limits;
-use crate::model::interval::Intervals;
-use crate::model::live::Live;
 use crate::model::{Instr, Loc, Program, ThreadId};
 use layout::Layout;
 use std::collections::HashSet;

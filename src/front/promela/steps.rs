@@ -19,8 +19,8 @@ use super::expr::{both, safe};
 use super::layout::Layout;
 use super::watch::{Change, Watch};
 use super::{FORMAT, Steps};
-use crate::model::interval::{Interval, Intervals};
-use crate::model::live::Live;
+use crate::analysis::interval::{Interval, Intervals};
+use crate::analysis::liveness::Live;
 use crate::model::{BinOp, Edge, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, ThreadId, Value};
 use std::collections::BTreeSet;
 

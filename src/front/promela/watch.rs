@@ -7,8 +7,8 @@
 //! Invariant: a flag is 1 exactly while its thread stands at one of its locations.
 
 use super::layout::{Layout, all_registers};
-use crate::model::interval::Interval;
-use crate::model::live::Watched;
+use crate::analysis::interval::Interval;
+use crate::analysis::liveness::Watched;
 use crate::model::{
     Addr, Atom, BinOp, Expr, Loc, Pred, Program, Property, PropertyKind, Reg, ThreadId, Value,
 };

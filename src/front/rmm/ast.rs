@@ -2,8 +2,8 @@
 //!
 //! Expressions are those of the model, over names instead of registers. What names mean is not decided here.
 
+use crate::analysis::interval::Interval;
 use crate::front::problems::Span;
-use crate::model::interval::Interval;
 use crate::model::{Expr, Value};
 use std::collections::HashSet;
 

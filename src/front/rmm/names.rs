@@ -5,8 +5,8 @@
 //! How registers are used is `flow`'s business.
 
 use super::ast::{Decl, File, Name, Place, PlaceKind, Process};
+use crate::analysis::interval::Interval;
 use crate::front::problems::{Problem, Problems, Reported};
-use crate::model::interval::Interval;
 use crate::model::{MAX_THREADS, Value, Variable};
 use std::collections::{HashMap, HashSet};
 

@@ -8,8 +8,8 @@ mod stmt;
 
 use super::ast::*;
 use super::lex::{Kind, RESERVED, Token};
+use crate::analysis::interval::Interval;
 use crate::front::problems::{Problem, Problems, Reported, Span};
-use crate::model::interval::Interval;
 use crate::model::{MAX_THREADS, Value};
 use std::collections::HashSet;
 

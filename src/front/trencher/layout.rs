@@ -7,10 +7,10 @@
 //! addresses have no bound that the analysis can see is refused.
 
 use super::parse::{Automaton, Transition};
+use crate::analysis::interval::{Interval, Intervals};
 use crate::front::fold;
 use crate::front::problems::{Problem, Problems, Reported};
 use crate::limits::Limits;
-use crate::model::interval::{Interval, Intervals};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{
     Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Location, Pred, Program, Property, PropertyKind, RegExpr,

@@ -2,6 +2,7 @@
 //! programs are in `tests/readers.rs`.
 
 use super::read;
+use crate::analysis::interval;
 use crate::front::{Diagnostic, Severity, tso};
 use crate::limits::Limits;
 use crate::model::{Loc, Program};
@@ -106,7 +107,7 @@ fn computed_addresses_have_all_cells_they_may_mean() {
         transition b c write i * 2 i transition c d read i 0 transition d e write 1 - i 9 end";
     let program = program(source);
     assert_eq!(program.cells(), 18, "from m[-9] to m[8]");
-    assert_eq!(program.may_go_wrong(&Limits::default()), Ok(false));
+    assert_eq!(interval::may_go_wrong(&program, &Limits::default()), Ok(false));
 }
 
 #[test]

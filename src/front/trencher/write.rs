@@ -12,9 +12,9 @@
 //! that; any other program is written without `final`, says why in a comment, and still serves for questions of
 //! robustness. The version of Trencher that answers those knows no division, which is spelled out for it. Invariant: what is written means the same; everything else is [`Inexpressible`].
 
+use crate::analysis::interval::{Interval, Intervals, range};
 use crate::front::{Inexpressible, Unwritten};
 use crate::limits::Limits;
-use crate::model::interval::{Interval, Intervals, range};
 use crate::model::{
     Atom, BinOp, Edge, Expr, Instr, Loc, Pred, Program, PropertyKind, Reg, RegExpr, RmwOp, Thread, ThreadId,
     UnOp, Value,

@@ -13,8 +13,8 @@
 //! Invariant: every edge keeps its origin, so that a run of the one program is a run of the other.
 
 use super::race::{Pair, in_block};
-use crate::model::access::{self, Access};
-use crate::model::interval::Intervals;
+use crate::analysis::access::{self, Access};
+use crate::analysis::interval::Intervals;
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{
     Atom, BinOp, Edge, EdgeId, Expr, Instr, Invalid, Loc, Location, Origin, Pred, Program, Reg, RegExpr,

@@ -11,10 +11,11 @@ pub mod race;
 #[cfg(test)]
 mod tests;
 
-use crate::model::interval::Intervals;
+use crate::analysis::interval::Intervals;
+use crate::machine::{Memory, ProgramMachine, Reductions};
 use crate::model::{Instr, Program, ThreadId, Value};
 use crate::query::{Act, Action, Event, Kind, Limit, Limits, Model, Race, Stats};
-use crate::reach::{Memory, Order, ProgramMachine, Reductions, Search, explore};
+use crate::reach::{Order, Search, explore};
 use crate::semantics::replay::{Stopped, follow, replay};
 use crate::semantics::sc;
 use history::{Attacker, Text};

@@ -6,7 +6,7 @@
 //! write when it begins, if by its text it may write what was loaded and read something else that the thread stores.
 //! What no value lets a thread come to is no part of its text here.
 
-use crate::model::interval::{Interval, Intervals};
+use crate::analysis::interval::{Interval, Intervals};
 use crate::model::{Edge, Instr, Loc, Program, ThreadId, Value};
 use crate::query::{Event, Kind, Limit, Limits, Model, Race};
 use crate::semantics::replay::{Mismatch, Stopped, replay};

@@ -7,8 +7,8 @@ use super::super::x86::{EAX, Gpr};
 use super::body::Block;
 use super::code::Assembly;
 use super::syntax::{self, Mem, Operand};
+use crate::analysis::interval::Interval;
 use crate::front::Inexpressible;
-use crate::model::interval::Interval;
 use crate::model::{BinOp, Expr, Reg, RegExpr, RmwOp, Value};
 
 impl<'a> Assembly<'a> {

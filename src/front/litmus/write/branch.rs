@@ -3,7 +3,7 @@
 //! A condition that compares something with a constant is a set of values of that something; what cannot be said like that
 //! is compared as it stands, with its opposite.
 
-use crate::model::interval::Interval;
+use crate::analysis::interval::Interval;
 use crate::model::{BinOp, Expr, Loc, RegExpr, UnOp, Value};
 
 /// A condition: the expression is not 0, or it is.

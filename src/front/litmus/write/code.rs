@@ -12,8 +12,8 @@ use super::branch::{Open, exclusive, exhaustive};
 use super::layout::{Layout, Registers};
 use super::syntax::{self, Operand};
 use super::{FORMAT, Writer};
+use crate::analysis::liveness::Live;
 use crate::front::Inexpressible;
-use crate::model::live::Live;
 use crate::model::{Edge, Expr, Instr, Loc, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

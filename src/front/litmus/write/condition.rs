@@ -7,8 +7,8 @@ use super::super::x86::Arch;
 use super::FORMAT;
 use super::branch::is_comparison;
 use super::layout::{Layout, Registers};
+use crate::analysis::interval::{Interval, Intervals};
 use crate::front::{Inexpressible, fold};
-use crate::model::interval::{Interval, Intervals};
 use crate::model::{Atom, BinOp, Expr, Pred, Program, Property, PropertyKind, UnOp, Value};
 
 /// Combinations of values that are tried for what is no comparison.

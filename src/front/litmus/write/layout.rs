@@ -7,7 +7,7 @@
 
 use super::super::memory::Zone;
 use super::super::x86::{Arch, EAX, Gpr, register};
-use crate::model::interval::{Interval, Intervals};
+use crate::analysis::interval::{Interval, Intervals};
 use crate::model::litmus::{Litmus, Width};
 use crate::model::{Addr, Edge, Program, Reg, Thread, Value, Variable};
 use std::collections::{BTreeSet, HashSet};

@@ -23,11 +23,11 @@ mod narrow;
 mod syntax;
 
 use super::x86::Arch;
+use crate::analysis::interval::Intervals;
+use crate::analysis::liveness::{Live, Watched};
 use crate::front::{Inexpressible, Unwritten};
 use crate::limits::Limits;
-use crate::model::interval::Intervals;
 use crate::model::litmus::{Litmus, Width};
-use crate::model::live::{Live, Watched};
 use crate::model::{Atom, Program, Reg, ThreadId, Value};
 use body::Body;
 use code::{Assembly, Column};

@@ -4,7 +4,7 @@
 //! bits depend on low bits alone.
 
 use super::super::bound::Bound;
-use crate::model::interval::{Interval, range};
+use crate::analysis::interval::{Interval, range};
 use crate::model::litmus::Litmus;
 use crate::model::{BinOp, Expr, Program, Reg, RegExpr, UnOp, Value};
 

@@ -7,10 +7,10 @@
 //! between; with several it needs the lock, which `flow` allows where it makes no difference.
 
 use super::{Builder, Built};
+use crate::analysis::interval::{self, Interval};
 use crate::front::fold;
 use crate::front::problems::{Problem, Reported};
 use crate::front::rmm::ast::{Name, Place, PlaceKind, Stmt, StmtKind, Term};
-use crate::model::interval::{self, Interval};
 use crate::model::{BinOp, Expr, Instr, Loc, Reg, RegExpr, RmwOp, Value};
 use std::ops::Range;
 

@@ -2,9 +2,9 @@
 //! bundled programs in `tests/trencher.rs`.
 
 use super::{divided, write};
+use crate::analysis::interval::Interval;
 use crate::front::tso;
 use crate::limits::Limits;
-use crate::model::interval::Interval;
 use crate::model::{BinOp, Program};
 
 fn program(source: &str) -> Program {

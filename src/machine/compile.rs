@@ -9,19 +9,19 @@
 //! Invariant: stops have the lowest numbers, so that a stored location needs few bits.
 
 use super::Reductions;
-use super::chain::{self, Chain};
-use super::machine::Memory;
-use super::pack::{Field, Layout};
-use crate::model::access::{self, Access, Futures};
-use crate::model::interval::{Interval, Intervals};
-use crate::model::live::{Live, LiveCells, Watched};
-use crate::model::mute::Mute;
-use crate::model::told::Told;
+use super::core::Memory;
+use super::jump_table::{self, Chain};
+use crate::analysis::access::{self, Access, Futures};
+use crate::analysis::comparisons::LiveComparisons;
+use crate::analysis::faint::Faint;
+use crate::analysis::interval::{Interval, Intervals};
+use crate::analysis::liveness::{Live, LiveCells, Watched};
 use crate::model::{
     Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp,
     Value,
 };
 use crate::query::{Clause, Goal, Limit, Limits, When};
+use crate::reach::pack::{Field, Layout};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -312,8 +312,8 @@ struct Compiler<'a> {
     futures: Futures,
     live: Live,
     live_cells: LiveCells,
-    mute: Mute,
-    told: Told,
+    faint: Faint,
+    comparisons: LiveComparisons,
     /// Per thread, the value of a register that stands for those which cannot be told apart.
     unlike: Vec<BTreeMap<Reg, Value>>,
     watched: Watched,
@@ -334,19 +334,19 @@ impl<'a> Compiler<'a> {
     ) -> Result<Self, Limit> {
         let intervals = Intervals::of(program, limits)?;
         let (watched, watched_cells, watched_locs) = watched(program, goal);
-        let (mute, live) = if !reductions.liveness {
-            (Mute::nothing(program), Live::everything(program))
-        } else if reductions.mute && model == Memory::Sc && !program.has_locks() {
-            Mute::of(program, &intervals, &watched, &named_cells(goal), limits)?
+        let (faint, live) = if !reductions.liveness {
+            (Faint::nothing(program), Live::everything(program))
+        } else if reductions.faint && model == Memory::Sc && !program.has_locks() {
+            Faint::of(program, &intervals, &watched, &named_cells(goal), limits)?
         } else {
-            (Mute::nothing(program), Live::of(program, &watched, |_, _| false, limits)?)
+            (Faint::nothing(program), Live::of(program, &watched, |_, _| false, limits)?)
         };
-        let told = match reductions.liveness {
-            true => Told::of(program, &watched, |t, e| mute.is_mute(t, e), limits)?,
-            false => Told::nothing(program),
+        let comparisons = match reductions.liveness {
+            true => LiveComparisons::of(program, &watched, |t, e| faint.is_faint(t, e), limits)?,
+            false => LiveComparisons::nothing(program),
         };
-        let futures = Futures::of(program, &intervals, |t, e| mute.is_mute(t, e), limits)?;
-        let live_cells = LiveCells::of(program, &intervals, |t, e| mute.is_mute(t, e), limits)?;
+        let futures = Futures::of(program, &intervals, |t, e| faint.is_faint(t, e), limits)?;
+        let live_cells = LiveCells::of(program, &intervals, |t, e| faint.is_faint(t, e), limits)?;
         let mut next = lock_slot(program.threads().len()) + 1;
         let mut register_base = Vec::new();
         for thread in program.threads() {
@@ -364,8 +364,8 @@ impl<'a> Compiler<'a> {
             futures,
             live,
             live_cells,
-            mute,
-            told,
+            faint,
+            comparisons,
             unlike: Vec::new(),
             watched,
             watched_cells,
@@ -422,7 +422,7 @@ impl<'a> Compiler<'a> {
     /// Does the instruction leave everything that other threads or the goal can see as it is?
     fn is_local(&self, t: ThreadId, id: EdgeId, edge: &Edge) -> bool {
         match (&edge.instr, self.model) {
-            _ if self.mute.is_mute(t, id) => true,
+            _ if self.faint.is_faint(t, id) => true,
             (Instr::Fence, Memory::Sc) => true,
             // A store only fills the own buffer. If the goal looks at its cell, it matters nevertheless: a
             // goal state has empty buffers, and filling one too early would hide it.
@@ -532,7 +532,7 @@ impl<'a> Compiler<'a> {
             let held = self.held(t, &numbering[t.index()])?;
             slots.extend((0..registers).map(|r| self.register(t, Reg(r), &held)));
         }
-        let spoken = |a: usize| (!self.mute.is_mute_cell(a)).then(|| self.intervals.cell(a));
+        let spoken = |a: usize| (!self.faint.is_faint_cell(a)).then(|| self.intervals.cell(a));
         slots.extend((0..self.program.cells()).map(spoken));
         if !self.reductions.packing {
             slots.iter_mut().flatten().for_each(|i| *i = Interval::FULL);
@@ -548,7 +548,7 @@ impl<'a> Compiler<'a> {
         let named = named_cells(self.goal);
         let unnamed = (0..self.program.cells() as u32).filter(|&c| !named.contains(&Addr(c)));
         unnamed
-            .filter(|&c| !self.mute.is_mute_cell(c as usize))
+            .filter(|&c| !self.faint.is_faint_cell(c as usize))
             .fold(0, |set, c| set | Access::write(c).writes)
     }
 
@@ -595,15 +595,15 @@ impl<'a> Compiler<'a> {
     /// cannot be told apart; none for a register that would gain nothing by it.
     fn unlike(&self, t: ThreadId, numbering: &Numbering) -> Result<BTreeMap<Reg, Value>, Limit> {
         let mut unlike = BTreeMap::new();
-        if self.told.is_nothing(t) {
+        if self.comparisons.is_nothing(t) {
             return Ok(unlike);
         }
         let held = self.held(t, numbering)?;
-        for (r, constants) in self.told.compared(t) {
+        for (r, constants) in self.comparisons.compared(t) {
             let Held { values: Some(values), places } = held[r.index()] else { continue };
             let live = |l: Loc| numbering.is_stop(l) && self.live.is_live(t, l, r);
-            self.limits.spend(self.told.places(t, r).len())?;
-            let matters = self.told.places(t, r).iter().filter(|(l, _)| live(*l));
+            self.limits.spend(self.comparisons.places(t, r).len())?;
+            let matters = self.comparisons.places(t, r).iter().filter(|(l, _)| live(*l));
             let few = |bits: u64| bits.count_ones() as u64 <= values.more();
             let gains = matters.clone().count() < places || matters.clone().any(|(_, bits)| few(*bits));
             let highest = constants.last().map_or(values.hi, |&c| values.hi.max(c));
@@ -668,7 +668,7 @@ impl<'a> Compiler<'a> {
         }
         let mut nodes: Vec<Node> = nodes.into_iter().map(|n| n.expect("every number names a node")).collect();
         Ok(CThread {
-            chains: chain::chains(&mut nodes),
+            chains: jump_table::chains(&mut nodes),
             nodes,
             node_of: numbering.nodes.clone(),
             to_end: numbering.spread(&distance(thread, &[thread.end()]), FAR),
@@ -682,7 +682,7 @@ impl<'a> Compiler<'a> {
         let i = loc.index();
         let edges = self.program.thread(t).edges_from(loc);
         let known = |id: EdgeId, e: &Edge| {
-            if e.instr.is_local() || self.only_buffers(&e.instr) || self.mute.is_mute(t, id) {
+            if e.instr.is_local() || self.only_buffers(&e.instr) || self.faint.is_faint(t, id) {
                 return Some(Access::NONE);
             }
             let constant = e.instr.address().is_none_or(|a| a.constant().is_some());
@@ -713,7 +713,7 @@ impl<'a> Compiler<'a> {
         let live: Vec<u64> = unlike.iter().zip(self.live.words(t, loc)).map(|(a, b)| a & b).collect();
         let one = |r: usize| {
             let (slot, r) = ((self.register_base[t.index()] + r) as u32, Reg(r as u16));
-            let kept = self.told.constants(t, loc, r)?;
+            let kept = self.comparisons.constants(t, loc, r)?;
             Some(Fold { slot, kept, other: self.unlike[t.index()][&r] })
         };
         bits(&live).filter_map(one).collect()
@@ -782,7 +782,7 @@ impl<'a> Compiler<'a> {
         let code = |e: &RegExpr| Code::new(e, base);
         let slot = |r: &Reg| (base + r.index()) as u32;
         let op = match &edge.instr {
-            _ if self.mute.is_mute(t, id) => Op::Nop,
+            _ if self.faint.is_faint(t, id) => Op::Nop,
             Instr::Load { dst, addr } => Op::Load { dst: slot(dst), addr: code(addr) },
             Instr::Store { addr, value } => Op::Store { addr: code(addr), value: code(value) },
             Instr::Fence => Op::Fence,
@@ -936,17 +936,17 @@ fn watched(program: &Program, goal: &Goal) -> (Watched, Vec<u32>, Vec<Vec<Loc>>)
 }
 
 /// What nobody really reads, as far as the goal is concerned: nothing, if that is not to be left out.
-pub(crate) fn mute(
+pub(crate) fn faint(
     program: &Program,
     goal: &Goal,
     intervals: &Intervals,
     reductions: Reductions,
     limits: &Limits,
-) -> Result<Mute, Limit> {
-    if !reductions.liveness || !reductions.mute || program.has_locks() {
-        return Ok(Mute::nothing(program));
+) -> Result<Faint, Limit> {
+    if !reductions.liveness || !reductions.faint || program.has_locks() {
+        return Ok(Faint::nothing(program));
     }
-    Ok(Mute::of(program, intervals, &watched(program, goal).0, &named_cells(goal), limits)?.0)
+    Ok(Faint::of(program, intervals, &watched(program, goal).0, &named_cells(goal), limits)?.0)
 }
 
 /// The cells that the goal looks at, in final states too.

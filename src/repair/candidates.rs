@@ -23,15 +23,15 @@ pub struct Allowed {
 
 /// All allowed changes, numbered in the order in which they are preferred among equals: as in the text.
 #[derive(Clone, Debug)]
-pub struct Menu {
+pub struct Candidates {
     pub changes: Vec<Change>,
     pub costs: Vec<u64>,
     numbers: HashMap<Change, usize>,
 }
 
-impl Menu {
+impl Candidates {
     /// Fences and locked stores that can be put into the program.
-    pub fn of(program: &Program, allowed: &Allowed) -> Menu {
+    pub fn of(program: &Program, allowed: &Allowed) -> Candidates {
         let mut priced: BTreeSet<(Change, u64)> = BTreeSet::new();
         let asks_for_ends = program.properties().iter().any(|p| p.kind != PropertyKind::Forbid);
         let ends_matter = program.has_locks() && asks_for_ends;
@@ -53,11 +53,11 @@ impl Menu {
                 priced.extend(roads.stores.into_iter().map(|store| (Change::Atomic { thread, store }, cost)));
             }
         }
-        Menu::priced(priced)
+        Candidates::priced(priced)
     }
 
     /// The program's own fences, each of which may go.
-    pub fn of_own_fences(program: &Program) -> Menu {
+    pub fn of_own_fences(program: &Program) -> Candidates {
         let of = |thread: ThreadId| {
             let fences = program
                 .thread(thread)
@@ -66,13 +66,13 @@ impl Menu {
                 .map(|(f, _)| f);
             fences.map(|fence| (Change::Keep { thread, fence }, 1)).collect::<Vec<_>>()
         };
-        Menu::priced(program.thread_ids().flat_map(of).collect())
+        Candidates::priced(program.thread_ids().flat_map(of).collect())
     }
 
-    fn priced(priced: BTreeSet<(Change, u64)>) -> Menu {
+    fn priced(priced: BTreeSet<(Change, u64)>) -> Candidates {
         let (changes, costs): (Vec<Change>, Vec<u64>) = priced.into_iter().unzip();
         let numbers = changes.iter().enumerate().map(|(i, &c)| (c, i)).collect();
-        Menu { changes, costs, numbers }
+        Candidates { changes, costs, numbers }
     }
 
     /// The change that would keep a state from being final while a store of the thread is in its buffer.

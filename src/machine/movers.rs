@@ -37,9 +37,9 @@
 
 mod row;
 
-use super::locals::{Act as Effect, LocalId, Locals};
-use super::machine::{Pending, ProgramMachine, Record, enter};
-use crate::model::access::Access;
+use super::core::{Pending, ProgramMachine, Record, enter};
+use super::transition_cache::{Act as Effect, LocalId, Locals};
+use crate::analysis::access::Access;
 use crate::query::Act;
 use row::{End, Row, Standing, What};
 use std::ops::{ControlFlow, Range};
@@ -453,5 +453,5 @@ fn others_futures(locals: &Locals, standing: &Standing, out: &mut Vec<Access>) {
     };
     out.clear();
     out.extend(standing.at.iter().enumerate().map(future));
-    super::machine::without_own(out);
+    super::core::without_own(out);
 }

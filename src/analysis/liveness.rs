@@ -8,10 +8,10 @@
 //! or later.
 
 use super::access;
-use super::flow::backward;
 use super::interval::Intervals;
-use super::{Edge, EdgeId, Instr, Loc, Program, Reg, Thread, ThreadId};
+use super::solver::backward;
 use crate::limits::{Limit, Limits};
+use crate::model::{Edge, EdgeId, Instr, Loc, Program, Reg, Thread, ThreadId};
 use bit_set::BitSet;
 
 /// Per thread and location: the live registers.

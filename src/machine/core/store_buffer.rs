@@ -7,9 +7,9 @@
 //! lead wherever fewer do. For the same reason a further copy next to many of its kind changes nothing.
 //! Not here: which loops there are (`late`), and how many copies a run really needs (`trace`).
 
-use super::super::pack::{Reader, Writer};
+use crate::analysis::interval::Interval;
 use crate::model::Value;
-use crate::model::interval::Interval;
+use crate::reach::pack::{Reader, Writer};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pending {

@@ -26,28 +26,29 @@
 //! Not here: why the goal counts only with empty buffers (`query::Goal`), and the plain meaning of
 //! instructions (`semantics`), against which all of this is tested.
 
-mod forget;
+mod concretise;
+mod dead_cells;
 mod goal;
-mod pending;
-mod trace;
+mod store_buffer;
 
+pub(crate) use concretise::renamed;
 pub(crate) use goal::Ending;
-pub(crate) use pending::{LONGEST_BUFFER, Pending, enter, leave};
-pub(crate) use trace::renamed;
+pub(crate) use store_buffer::{LONGEST_BUFFER, Pending, enter, leave};
 
-pub(super) use forget::Cells;
+pub(super) use dead_cells::Cells;
 
-use pending::Entries;
+use store_buffer::Entries;
 
+use super::Reductions;
+use super::canonical::{Renaming, Symmetry};
 use super::compile::{CThread, Code, Compiled, Modify, Op, bits, compile, lock_slot, waits};
-use super::late::Late;
-use super::locals::Parts;
-use super::seen::MAX_WORDS;
-use super::symmetry::{Renaming, Symmetry};
-use super::{Look, Machine, Reductions, Sink, Sleep, Wanted};
-use crate::model::access::Access;
+use super::movers::Late;
+use super::transition_cache::Parts;
+use crate::analysis::access::Access;
 use crate::model::{Program, ThreadId, Value};
 use crate::query::{Act, Action, Goal, Limit, Limits, Model};
+use crate::reach::visited::MAX_WORDS;
+use crate::reach::{Look, Machine, Sink, Sleep, Wanted};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -174,7 +175,7 @@ impl ProgramMachine {
         let others_ever = silent.then(|| others_ever(&code));
         let repeats = late && reductions.repeats && memory != Memory::Sc;
         Ok(ProgramMachine {
-            forgettable: code.forgettable & !others_ever.as_deref().map_or(0, forget::written_alone),
+            forgettable: code.forgettable & !others_ever.as_deref().map_or(0, dead_cells::written_alone),
             others_ever,
             late: if late { Parts::of(&code) } else { None },
             repeats,

@@ -6,63 +6,18 @@
 //! full 64-bit range, so the analysis always ends. Used for the widths of packed states and for the cells
 //! that computed addresses may touch; a wider answer costs memory, never correctness.
 
-use super::{BinOp, Edge, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp, Value};
+mod domain;
+
+pub use domain::{Interval, range};
+
+use domain::{binary, mirrored, narrowed, truth, without};
+
 use crate::limits::{Limit, Limits};
+use crate::model::{
+    BinOp, Edge, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp, Value,
+};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
-
-/// All values from `lo` to `hi`, both included; never empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
-    pub lo: Value,
-    pub hi: Value,
-}
-
-impl Interval {
-    pub const FULL: Interval = Interval { lo: Value::MIN, hi: Value::MAX };
-    pub const BOOL: Interval = Interval { lo: 0, hi: 1 };
-
-    pub fn constant(v: Value) -> Interval {
-        Interval { lo: v, hi: v }
-    }
-
-    fn new(lo: Value, hi: Value) -> Option<Interval> {
-        (lo <= hi).then_some(Interval { lo, hi })
-    }
-
-    pub fn join(self, other: Interval) -> Interval {
-        Interval { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
-    }
-
-    fn meet(self, other: Interval) -> Option<Interval> {
-        Interval::new(self.lo.max(other.lo), self.hi.min(other.hi))
-    }
-
-    fn contains(self, v: Value) -> bool {
-        self.lo <= v && v <= self.hi
-    }
-
-    /// How many values there are beyond the first.
-    pub fn more(self) -> u64 {
-        self.hi.wrapping_sub(self.lo) as u64
-    }
-
-    /// Bits that tell its values apart.
-    pub fn width(self) -> u32 {
-        64 - (self.hi.wrapping_sub(self.lo) as u64).leading_zeros()
-    }
-
-    /// From the corners of an operation that is monotone in each operand, if none of them overflows.
-    fn corners(a: Interval, b: Interval, op: impl Fn(Value, Value) -> Option<Value>) -> Interval {
-        let corners = [op(a.lo, b.lo), op(a.lo, b.hi), op(a.hi, b.lo), op(a.hi, b.hi)];
-        match corners {
-            [Some(p), Some(q), Some(r), Some(s)] => {
-                Interval { lo: p.min(q).min(r).min(s), hi: p.max(q).max(r).max(s) }
-            }
-            _ => Interval::FULL,
-        }
-    }
-}
 
 /// Analyses of larger threads would cost more than they save; they get full ranges.
 const MAX_WORK: usize = 20_000_000;
@@ -481,105 +436,6 @@ fn eval(e: &RegExpr, regs: &Registers) -> Interval {
     range(e, &|r| regs.get(*r))
 }
 
-/// The values that an expression can have if each atom has those of its interval.
-pub fn range<A>(e: &Expr<A>, atom: &impl Fn(&A) -> Interval) -> Interval {
-    match e {
-        Expr::Const(c) => Interval::constant(*c),
-        Expr::Atom(a) => atom(a),
-        Expr::Unary(op, a) => unary(*op, range(a, atom)),
-        Expr::Binary(op, a, b) => binary(*op, range(a, atom), range(b, atom)),
-    }
-}
-
-fn unary(op: UnOp, a: Interval) -> Interval {
-    match op {
-        UnOp::Not => match truth(a) {
-            Some(t) => Interval::constant(!t as Value),
-            None => Interval::BOOL,
-        },
-        UnOp::Neg if a.lo != Value::MIN => Interval { lo: -a.hi, hi: -a.lo },
-        UnOp::Neg => Interval::FULL,
-        UnOp::BitNot => Interval { lo: !a.hi, hi: !a.lo },
-    }
-}
-
-fn truth(a: Interval) -> Option<bool> {
-    if a == Interval::constant(0) {
-        Some(false)
-    } else if a.contains(0) {
-        None
-    } else {
-        Some(true)
-    }
-}
-
-fn decided(t: Option<bool>) -> Interval {
-    t.map_or(Interval::BOOL, |t| Interval::constant(t as Value))
-}
-
-fn binary(op: BinOp, a: Interval, b: Interval) -> Interval {
-    let non_negative = a.lo >= 0 && b.lo >= 0;
-    match op {
-        BinOp::Add => Interval::corners(a, b, Value::checked_add),
-        BinOp::Sub => Interval::corners(a, b, Value::checked_sub),
-        BinOp::Mul => Interval::corners(a, b, Value::checked_mul),
-        BinOp::Div if b.lo > 0 => Interval::corners(a, b, Value::checked_div),
-        BinOp::Rem if b.lo > 0 && a.lo >= 0 => Interval { lo: 0, hi: a.hi.min(b.hi - 1) },
-        BinOp::Shl if b.lo == b.hi && (0..63).contains(&b.lo) => {
-            Interval::corners(a, Interval::constant(1 << b.lo), Value::checked_mul)
-        }
-        BinOp::Shr if b.lo == b.hi && (0..64).contains(&b.lo) => {
-            Interval { lo: a.lo >> b.lo, hi: a.hi >> b.lo }
-        }
-        BinOp::BitAnd if non_negative => Interval { lo: 0, hi: a.hi.min(b.hi) },
-        // A mask leaves nothing outside itself, whatever it is put on.
-        BinOp::BitAnd if a.lo >= 0 => Interval { lo: 0, hi: a.hi },
-        BinOp::BitAnd if b.lo >= 0 => Interval { lo: 0, hi: b.hi },
-        BinOp::BitOr | BinOp::BitXor if non_negative => {
-            let bits = 64 - (a.hi | b.hi).leading_zeros();
-            Interval { lo: 0, hi: if bits >= 63 { Value::MAX } else { (1 << bits) - 1 } }
-        }
-        BinOp::Div | BinOp::Rem | BinOp::Shl | BinOp::Shr => Interval::FULL,
-        BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => Interval::FULL,
-        BinOp::Or => decided(match (truth(a), truth(b)) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            (Some(false), Some(false)) => Some(false),
-            _ => None,
-        }),
-        BinOp::And => decided(match (truth(a), truth(b)) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (Some(true), Some(true)) => Some(true),
-            _ => None,
-        }),
-        BinOp::Eq => decided(equal(a, b)),
-        BinOp::Ne => decided(equal(a, b).map(|t| !t)),
-        BinOp::Lt => decided(less(a, b)),
-        BinOp::Ge => decided(less(a, b).map(|t| !t)),
-        BinOp::Gt => decided(less(b, a)),
-        BinOp::Le => decided(less(b, a).map(|t| !t)),
-    }
-}
-
-fn equal(a: Interval, b: Interval) -> Option<bool> {
-    if a.lo == a.hi && a == b {
-        Some(true)
-    } else if a.meet(b).is_none() {
-        Some(false)
-    } else {
-        None
-    }
-}
-
-fn less(a: Interval, b: Interval) -> Option<bool> {
-    if a.hi < b.lo {
-        Some(true)
-    } else if a.lo >= b.hi {
-        Some(false)
-    } else {
-        None
-    }
-}
-
 /// Narrows the registers by the fact that `e` is true (or false); `None` if it cannot be.
 fn refine(e: &RegExpr, wanted: bool, regs: &mut Registers) -> Option<()> {
     match e {
@@ -615,94 +471,19 @@ fn refine(e: &RegExpr, wanted: bool, regs: &mut Registers) -> Option<()> {
     }
 }
 
-fn mirrored(op: BinOp) -> Option<BinOp> {
-    Some(match op {
-        BinOp::Eq => BinOp::Eq,
-        BinOp::Ne => BinOp::Ne,
-        BinOp::Lt => BinOp::Gt,
-        BinOp::Le => BinOp::Ge,
-        BinOp::Gt => BinOp::Lt,
-        BinOp::Ge => BinOp::Le,
-        _ => return None,
-    })
-}
-
-/// The part of `a` for which `a op b` can be `wanted`.
-fn narrowed(op: BinOp, wanted: bool, a: Interval, b: Interval) -> Option<Interval> {
-    let op = match (op, wanted) {
-        (op, true) => op,
-        (BinOp::Eq, false) => BinOp::Ne,
-        (BinOp::Ne, false) => BinOp::Eq,
-        (BinOp::Lt, false) => BinOp::Ge,
-        (BinOp::Le, false) => BinOp::Gt,
-        (BinOp::Gt, false) => BinOp::Le,
-        (BinOp::Ge, false) => BinOp::Lt,
-        _ => return Some(a),
+/// Might a run divide by zero or access what lies outside memory?
+pub fn may_go_wrong(program: &Program, limits: &Limits) -> Result<bool, Limit> {
+    let fixed = |e: &RegExpr| e.constant().is_some_and(|a| program.cell(a).is_some());
+    let risky = |instr: &Instr| {
+        instr.exprs().iter().any(|e| e.may_divide_by_zero()) || instr.address().is_some_and(|e| !fixed(e))
     };
-    match op {
-        BinOp::Eq => a.meet(b),
-        BinOp::Ne => without(a, b),
-        BinOp::Lt => Interval::new(a.lo, a.hi.min(b.hi.checked_sub(1)?)),
-        BinOp::Le => Interval::new(a.lo, a.hi.min(b.hi)),
-        BinOp::Gt => Interval::new(a.lo.max(b.lo.checked_add(1)?), a.hi),
-        BinOp::Ge => Interval::new(a.lo.max(b.lo), a.hi),
-        _ => Some(a),
+    let at_first_sight = program.threads().iter().any(|t| t.edges().any(|(_, e)| risky(&e.instr)));
+    if !at_first_sight {
+        return Ok(false);
     }
-}
-
-/// `a` without the single value `b`, where that is at an end of it.
-fn without(a: Interval, b: Interval) -> Option<Interval> {
-    match b.lo == b.hi {
-        true if a.lo == b.lo => Interval::new(a.lo.checked_add(1)?, a.hi),
-        true if a.hi == b.lo => Interval::new(a.lo, a.hi.checked_sub(1)?),
-        _ => Some(a),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn i(lo: Value, hi: Value) -> Interval {
-        Interval { lo, hi }
-    }
-
-    #[test]
-    fn widths_are_those_of_the_spread() {
-        assert_eq!(i(7, 7).width(), 0);
-        assert_eq!(i(5, 6).width(), 1);
-        assert_eq!(i(-1, 2).width(), 2);
-        assert_eq!(Interval::FULL.width(), 64);
-    }
-
-    #[test]
-    fn what_may_overflow_is_full() {
-        assert_eq!(binary(BinOp::Add, i(0, Value::MAX), i(0, 1)), Interval::FULL);
-        assert_eq!(binary(BinOp::Add, i(0, 3), i(1, 1)), i(1, 4));
-    }
-
-    /// Every operation on every pair of small intervals covers every pair of values in them.
-    #[test]
-    fn operations_cover_their_values() {
-        use BinOp::*;
-        let ends = [-3, -1, 0, 1, 2, 5];
-        let intervals: Vec<Interval> =
-            ends.iter().flat_map(|&a| ends.iter().filter_map(move |&b| Interval::new(a, b))).collect();
-        let ops = [Or, And, BitOr, BitXor, BitAnd, Eq, Ne, Lt, Le, Gt, Ge, Shl, Shr, Add, Sub, Mul, Div, Rem];
-        for (&a, &b) in intervals.iter().flat_map(|a| intervals.iter().map(move |b| (a, b))) {
-            for op in ops {
-                let cover = binary(op, a, b);
-                for (x, y) in (a.lo..=a.hi).flat_map(|x| (b.lo..=b.hi).map(move |y| (x, y))) {
-                    if let Ok(v) = op.apply(x, y) {
-                        assert!(cover.contains(v), "{x} {op:?} {y} = {v} not in {cover:?}");
-                    }
-                    for wanted in [true, false] {
-                        let holds = op.apply(x, y).map(|v| (v != 0) == wanted);
-                        let kept = narrowed(op, wanted, a, b).is_some_and(|n| n.contains(x));
-                        assert!(kept || holds != Ok(true), "{x} {op:?} {y} lost for {wanted}");
-                    }
-                }
-            }
-        }
-    }
+    let intervals = Intervals::of(program, limits)?;
+    let wrong = |t: ThreadId, edge: &Edge| {
+        intervals.is_reachable(t, edge.from) && intervals.may_compute_wrongly(t, edge)
+    };
+    Ok(program.thread_ids().any(|t| program.thread(t).edges().any(|(_, e)| wrong(t, e))))
 }

@@ -6,10 +6,10 @@
 //! block conflicts with all that it would hold up.
 //! Computed addresses get the range that `interval` found.
 
-use super::flow::backward;
 use super::interval::{Interval, Intervals};
-use super::{Edge, EdgeId, Instr, Loc, Program, Thread, ThreadId};
+use super::solver::backward;
 use crate::limits::{Limit, Limits};
+use crate::model::{Edge, EdgeId, Instr, Loc, Program, Thread, ThreadId};
 
 const CLASSES: u32 = 62;
 const LOCK: u64 = 1 << 63;

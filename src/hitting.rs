@@ -7,7 +7,7 @@
 //! next, all cheapest choices, is one comparison away here.
 //! Invariant: all costs are positive, so a cheapest choice has no element that it could do without.
 
-use crate::query::{Limit, Limits};
+use crate::limits::{Limit, Limits};
 use bit_set::BitSet;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,8 +5,8 @@
 //! settled before it, and only loops are gone round more than once. So the effort is that of the graph times the depth of
 //! its loops, whatever the order of the text.
 
-use super::{Edge, EdgeId, Loc, Thread};
 use crate::limits::{Limit, Limits};
+use crate::model::{Edge, EdgeId, Loc, Thread};
 use petgraph::graph::NodeIndex;
 use petgraph::visit::DfsPostOrder;
 use std::cmp::Reverse;

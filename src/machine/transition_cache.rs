@@ -8,12 +8,12 @@
 //! Invariant: this is a cache. It may be emptied at any time between two expansions, and is, before it grows large.
 
 use super::compile::{CEdge, Compiled, Op, lock_slot};
-use super::machine::{ProgramMachine, Taken, Work};
-use super::pack::{Field, Part};
-use crate::model::access::Access;
-use crate::model::interval::Interval;
+use super::core::{ProgramMachine, Taken, Work};
+use crate::analysis::access::Access;
+use crate::analysis::interval::Interval;
 use crate::model::{EdgeId, Value};
 use crate::query::Act as Decision;
+use crate::reach::pack::{Field, Part};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::collections::HashMap;

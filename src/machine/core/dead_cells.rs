@@ -8,7 +8,7 @@
 //! Not here: programs with so many cells that sets of them are not exact; nothing is forgotten there.
 
 use super::{Pending, ProgramMachine, Work};
-use crate::model::access::Access;
+use crate::analysis::access::Access;
 
 impl ProgramMachine {
     /// The cells of which nobody may still read what they hold, if they are forgettable: per thread those that are live

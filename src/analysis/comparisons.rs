@@ -4,10 +4,10 @@
 //! Registers with any other use, and those that somebody else looks at, are left out. For the others: per location
 //! the constants that matter, by backward data flow. It is to values what liveness is to registers.
 
-use super::flow::Entries;
-use super::live::Watched;
-use super::{BinOp, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, Thread, ThreadId, UnOp, Value};
+use super::liveness::Watched;
+use super::solver::Entries;
 use crate::limits::{Limit, Limits};
+use crate::model::{BinOp, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, Thread, ThreadId, UnOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A register that is compared with more constants than this is left out: one bit each.
@@ -17,7 +17,7 @@ const MOST_PLACES: usize = 1 << 20;
 
 /// Per thread the registers that are only compared with constants.
 #[derive(Clone, Debug)]
-pub struct Told(Vec<BTreeMap<Reg, Compared>>);
+pub struct LiveComparisons(Vec<BTreeMap<Reg, Compared>>);
 
 #[derive(Clone, Debug, Default)]
 struct Compared {
@@ -26,23 +26,23 @@ struct Compared {
     matter: Vec<(Loc, u64)>,
 }
 
-impl Told {
+impl LiveComparisons {
     /// Edges that are `ignored` use nothing.
     pub fn of(
         program: &Program,
         watched: &Watched,
         ignored: impl Fn(ThreadId, EdgeId) -> bool,
         limits: &Limits,
-    ) -> Result<Told, Limit> {
+    ) -> Result<LiveComparisons, Limit> {
         let one = |t: ThreadId| {
             let looked_at = watched.always[t.index()].iter().chain(&watched.at_end[t.index()]);
             of_thread(program.thread(t), looked_at.copied().collect(), |edge| ignored(t, edge), limits)
         };
-        Ok(Told(program.thread_ids().map(one).collect::<Result<_, _>>()?))
+        Ok(LiveComparisons(program.thread_ids().map(one).collect::<Result<_, _>>()?))
     }
 
-    pub fn nothing(program: &Program) -> Told {
-        Told(vec![BTreeMap::new(); program.threads().len()])
+    pub fn nothing(program: &Program) -> LiveComparisons {
+        LiveComparisons(vec![BTreeMap::new(); program.threads().len()])
     }
 
     pub fn is_nothing(&self, t: ThreadId) -> bool {
@@ -186,7 +186,8 @@ mod tests {
         let program = tso::read(source, &[]).unwrap().program;
         let thread = &program.threads()[0];
         let at = thread.locations().find(|&l| thread.location(l).labels.iter().any(|name| name == label));
-        let told = Told::of(&program, &Watched::nothing(&program), |_, _| false, &Limits::default());
+        let told =
+            LiveComparisons::of(&program, &Watched::nothing(&program), |_, _| false, &Limits::default());
         told.unwrap().constants(ThreadId(0), at.unwrap(), Reg(0))
     }
 

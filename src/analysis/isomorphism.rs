@@ -3,14 +3,14 @@
 //! Threads are walked side by side from their initial locations, edge by edge in the order of the text. Labels do not
 //! count, nor does what no walk reaches; the order of registers and unused ones do not either.
 
-use super::live::{Live, Watched};
-use super::{Atom, Edge, Expr, Instr, Loc, Program, Reg, RmwOp, Thread, ThreadId};
+use super::liveness::{Live, Watched};
 use crate::limits::{Limit, Limits};
+use crate::model::{Atom, Edge, Expr, Instr, Loc, Program, Reg, RmwOp, Thread, ThreadId};
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 
 /// Do the programs have the same memory, steps and properties?
-pub fn alike(a: &Program, b: &Program, limits: &Limits) -> Result<bool, Limit> {
+pub fn isomorphic(a: &Program, b: &Program, limits: &Limits) -> Result<bool, Limit> {
     let same_size = a.threads().len() == b.threads().len() && a.properties().len() == b.properties().len();
     if !same_size || a.variables() != b.variables() {
         return Ok(false);
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn alike(a: &Program, b: &Program) -> bool {
-        super::alike(a, b, &Limits::default()).unwrap()
+        super::isomorphic(a, b, &Limits::default()).unwrap()
     }
     use crate::front::tso;
 

@@ -17,7 +17,7 @@
 //! Not here: what the machine does with groups (`symmetry`).
 
 use super::compile::{CClause, CThread, Code, Compiled, Fold, Modify, Node, Op, SlotAtom};
-use crate::model::access::Access;
+use crate::analysis::access::Access;
 use crate::model::{BinOp, Expr, UnOp, Value};
 use crate::query::When;
 use std::collections::{BTreeMap, BTreeSet};

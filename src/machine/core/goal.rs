@@ -4,7 +4,7 @@
 
 use super::super::compile::{CClause, CThread, FAR, SlotAtom, steps_to};
 use super::{ProgramMachine, Scratch, Work};
-use crate::model::interval::{Interval, range};
+use crate::analysis::interval::{Interval, range};
 use crate::model::{BinOp, Expr, Value};
 use crate::query::When;
 

@@ -3,11 +3,11 @@
 //!
 //! Not here: which part of a row matters to others.
 
-use super::super::locals::{Act, Kind, LocalId, Locals};
-use super::super::machine::{LONGEST_BUFFER, Pending, ProgramMachine, leave};
-use super::super::seen::MAX_WORDS;
+use super::super::core::{LONGEST_BUFFER, Pending, ProgramMachine, leave};
+use super::super::transition_cache::{Act, Kind, LocalId, Locals};
+use crate::analysis::access::Access;
 use crate::model::Value;
-use crate::model::access::Access;
+use crate::reach::visited::MAX_WORDS;
 
 /// More steps than this are not taken at once.
 const LONGEST: usize = 32;

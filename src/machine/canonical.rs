@@ -16,11 +16,11 @@
 //! itself, in the same task; a twin of a thread that sleeps is not left out.
 //! Not here: how a run is told in the threads' own names; the machine keeps track of the renamings along it.
 
-use super::Sleep;
-use super::alike::{Group, groups};
+use super::automorphism::{Group, groups};
 use super::compile::{Compiled, Node, bits, lock_slot};
-use super::machine::{Cells, Pending, Work};
+use super::core::{Cells, Pending, Work};
 use crate::model::Value;
+use crate::reach::Sleep;
 
 /// How often members that name each other are sorted anew.
 const ROUNDS: usize = 4;
@@ -410,10 +410,11 @@ fn live(code: &Compiled, t: usize) -> Vec<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Memory, ProgramMachine, Reductions, Search, explore};
+    use super::super::{Memory, ProgramMachine, Reductions};
     use crate::front::tso;
     use crate::query::{Goal, Limits};
     use crate::reach::Order;
+    use crate::reach::{Search, explore};
 
     /// How many threads may change places, and how many states are stored.
     fn counts(source: &str, memory: Memory) -> (usize, u64) {
