@@ -11,8 +11,8 @@ use common::{
     Naive, SMALL, Shape, Taste, cases, naive, overseen_program, pointed_program, program, template_program,
 };
 use overtake::engine::{self, Engine, Options, Pruning};
-use overtake::machine::Reductions;
 use overtake::model::Program;
+use overtake::query::Reductions;
 use overtake::query::{Answer, Goal, Limit, Limits, Model};
 use overtake::reach::Order;
 use proptest::prelude::*;
@@ -24,26 +24,8 @@ const FEW: u64 = 1_000;
 
 /// All on, all off, each alone off, each alone on.
 fn reductions() -> Vec<Reductions> {
-    let switches: [fn(&mut Reductions) -> &mut bool; 11] = [
-        |r| &mut r.steps,
-        |r| &mut r.liveness,
-        |r| &mut r.por,
-        |r| &mut r.sleep,
-        |r| &mut r.packing,
-        |r| &mut r.prune,
-        |r| &mut r.faint,
-        |r| &mut r.symmetry,
-        |r| &mut r.late,
-        |r| &mut r.silent,
-        |r| &mut r.repeats,
-    ];
     let mut all = vec![Reductions::ALL, Reductions::NONE];
-    for switch in switches {
-        let (mut off, mut on) = (Reductions::ALL, Reductions::NONE);
-        *switch(&mut off) = false;
-        *switch(&mut on) = true;
-        all.extend([off, on]);
-    }
+    all.extend(Reductions::TABLE.iter().flat_map(|r| [Reductions::all_but(r), Reductions::only(r)]));
     all
 }
 

@@ -10,9 +10,9 @@
 
 use overtake::engine::{self, Engine, Form, Options, Pruning};
 use overtake::front::tso;
-use overtake::machine::Reductions;
 use overtake::model::Program;
 use overtake::query::{Answer, Goal, Limit, Limits, Model, Outcome, Proof, RobustAnswer, Trace};
+use overtake::query::{Reduction, Reductions};
 use overtake::reach::Order;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -202,33 +202,24 @@ fn decides(case: &Case, expected: Expected, outcome: &Outcome, how: &str) -> boo
     !matches!(outcome.answer, Answer::Unknown(_))
 }
 
-/// All 512 ways to switch the reductions on and off.
+/// All ways to switch the reductions of SC searches on and off. Under SC there is no buffer, and nothing to reduce in it.
 fn combinations() -> Vec<Reductions> {
-    let bit = |n: u32, i: u32| n >> i & 1 != 0;
-    let one = |n: u32| Reductions {
-        steps: bit(n, 0),
-        liveness: bit(n, 1),
-        por: bit(n, 2),
-        sleep: bit(n, 3),
-        packing: bit(n, 4),
-        prune: bit(n, 5),
-        faint: bit(n, 6),
-        symmetry: bit(n, 7),
-        late: bit(n, 8),
-        // Under SC there is no buffer.
-        silent: true,
-        repeats: true,
-    };
-    (0..512).map(one).collect()
+    let under_sc = |r: &&Reduction| !matches!(r.switch, "no-silent" | "no-repeats");
+    let mut all = vec![Reductions::ALL];
+    for reduction in Reductions::TABLE.iter().filter(under_sc) {
+        let without = |mut reductions: Reductions| {
+            *(reduction.field)(&mut reductions) = false;
+            reductions
+        };
+        all.extend(all.clone().into_iter().map(without));
+    }
+    all
 }
 
 /// All on, all off, and each one off alone.
 fn some_combinations() -> Vec<Reductions> {
-    let off = |r: &Reductions| {
-        let switches = [r.steps, r.liveness, r.por, r.sleep, r.packing, r.prune, r.faint, r.symmetry, r.late];
-        switches.into_iter().filter(|on| !on).count()
-    };
-    combinations().into_iter().filter(|r| matches!(off(r), 0 | 1 | 9)).collect()
+    let one_off = Reductions::TABLE.iter().map(Reductions::all_but);
+    one_off.chain([Reductions::ALL, Reductions::NONE]).collect()
 }
 
 fn bundled(name: &str) -> Case {

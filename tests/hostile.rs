@@ -7,8 +7,8 @@ mod common;
 use common::{Naive, naive};
 use overtake::engine::{self, Engine, Options};
 use overtake::front::{ron as format, tso};
-use overtake::machine::Reductions;
 use overtake::model::Program;
+use overtake::query::Reductions;
 use overtake::query::{Answer, Goal, Limit, Limits, Model};
 
 /// What `check` says of the program.

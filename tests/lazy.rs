@@ -11,8 +11,8 @@ use common::{Naive, SMALL, Shape, Shown, Taste, cases, naive, pointed_program, p
 use overtake::engine::{self, Engine, Options};
 use overtake::engine::{Form, Pruning};
 use overtake::front::tso;
-use overtake::machine::Reductions;
 use overtake::model::Program;
+use overtake::query::Reductions;
 use overtake::query::{Answer, Goal, Limit, Limits, Model, RobustAnswer};
 use proptest::prelude::*;
 

@@ -12,8 +12,8 @@ use common::{SMALL, Shape, Taste, cases, program};
 use overtake::analysis::interval::Intervals;
 use overtake::engine::{self, Options, Pruning};
 use overtake::front::tso;
-use overtake::machine::Reductions;
 use overtake::model::{Addr, Edge, Instr, Program, ThreadId};
+use overtake::query::Reductions;
 use overtake::query::{Event, Limit, Limits, RaceAnswer, RobustAnswer};
 use overtake::reach::Order;
 use overtake::robust::triangular::race;
@@ -154,7 +154,7 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
         (without(|r| r.steps = false), Order::DepthFirst, 1),
         (without(|r| r.prune = false), Order::BreadthFirst, 1),
         (without(|r| r.faint = false), Order::BreadthFirst, 1),
-        (without(|r| r.late = false), Order::BreadthFirst, 1),
+        (without(|r| r.movers = false), Order::BreadthFirst, 1),
     ];
     let unpruned = ways.map(|way| (way, Pruning::Off));
     for ((reductions, order, workers), pruning) in unpruned.into_iter().chain([(ways[0], Pruning::On)]) {

@@ -14,12 +14,13 @@ mod input;
 mod interrupt;
 mod limits;
 mod outcomes;
+mod reductions;
 mod robust;
 mod show;
 mod terminal;
 
+use self::reductions::Without;
 use crate::engine::{Options, Pruning};
-use crate::machine::Reductions;
 use crate::query::Limits;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -235,47 +236,6 @@ struct OutcomesArgs {
     model: ModelArg,
 }
 
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Reductions (each is on; the answer is the same without)")]
-struct Without {
-    /// Stores the states between local steps too
-    #[arg(long)]
-    no_steps: bool,
-    /// Stores what registers and cells hold even where nobody will read it
-    #[arg(long)]
-    no_liveness: bool,
-    /// Takes independent steps in every order (no persistent sets)
-    #[arg(long)]
-    no_por: bool,
-    /// Follows transitions whose result is known already (no sleep sets)
-    #[arg(long)]
-    no_sleep: bool,
-    /// Stores every value in 64 bits
-    #[arg(long)]
-    no_packing: bool,
-    /// Stores states that cannot lead to a forbidden one
-    #[arg(long)]
-    no_prune: bool,
-    /// Stores cells that nobody really reads
-    #[arg(long)]
-    no_faint: bool,
-    /// Stores states that differ by the names of interchangeable threads alone
-    #[arg(long)]
-    no_symmetry: bool,
-    /// Does every load as soon as its thread comes to it
-    #[arg(long)]
-    no_late: bool,
-    /// Buffers stores that change nothing too
-    #[arg(long)]
-    no_silent: bool,
-    /// Puts each of the stores that a loop repeats into the buffer
-    #[arg(long)]
-    no_repeats: bool,
-    /// Searches what the program's text refutes too: delays, unless by a fence, branches and properties
-    #[arg(long)]
-    no_static: bool,
-}
-
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum ModelArg {
     /// Sequential consistency
@@ -351,25 +311,9 @@ struct ConvertArgs {
 
 impl SearchArgs {
     fn options(&self) -> Options {
-        let without = &self.without;
+        let Without { reductions, no_static } = self.without;
         let default = self.threads.map_or_else(Options::default, Options::with_workers);
-        Options {
-            reductions: Reductions {
-                steps: !without.no_steps,
-                liveness: !without.no_liveness,
-                por: !without.no_por,
-                sleep: !without.no_sleep,
-                packing: !without.no_packing,
-                prune: !without.no_prune,
-                faint: !without.no_faint,
-                symmetry: !without.no_symmetry,
-                late: !without.no_late,
-                silent: !without.no_silent,
-                repeats: !without.no_repeats,
-            },
-            pruning: if without.no_static { Pruning::Off } else { Pruning::On },
-            ..default
-        }
+        Options { reductions, pruning: if no_static { Pruning::Off } else { Pruning::On }, ..default }
     }
 
     fn limits(&self) -> Limits {

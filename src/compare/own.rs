@@ -2,6 +2,7 @@
 
 use super::export::Format;
 use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
+use crate::query::Reductions;
 use serde_json::Value;
 
 pub const NAME: &str = "overtake";
@@ -18,21 +19,6 @@ pub const WAY: Way = Way {
     read,
 };
 
-/// Without its reductions the search is naive, and shares least with the one that is doubted.
-const NAIVE: &[&str] = &[
-    "--no-steps",
-    "--no-liveness",
-    "--no-por",
-    "--no-sleep",
-    "--no-packing",
-    "--no-prune",
-    "--no-faint",
-    "--no-symmetry",
-    "--no-late",
-    "--no-silent",
-    "--no-repeats",
-];
-
 /// Other ways to the same answer, the more independent first: what they are called, and how they are asked. Robustness
 /// has one way only, which can be asked to search where it would trust the program's text.
 pub fn opinions(asked: &Asked) -> Vec<(&'static str, Command)> {
@@ -40,13 +26,17 @@ pub fn opinions(asked: &Asked) -> Vec<(&'static str, Command)> {
         Question::Fences => vec![],
         Question::Robust => vec![("the search for every delay", command(asked, &["--no-static"]))],
         _ => vec![
-            (
-                "the explicit engine without reductions",
-                command(asked, &[&["--engine", "explicit"], NAIVE].concat()),
-            ),
+            ("the explicit engine without reductions", naive(asked)),
             ("the explicit engine", command(asked, &["--engine", "explicit"])),
         ],
     }
+}
+
+/// Without its reductions the search is naive, and shares least with the one that is doubted.
+fn naive(asked: &Asked) -> Command {
+    let switches: Vec<String> = Reductions::TABLE.iter().map(|r| format!("--{}", r.switch)).collect();
+    let switches = switches.iter().map(String::as_str);
+    command(asked, &["--engine", "explicit"].into_iter().chain(switches).collect::<Vec<_>>())
 }
 
 fn command(asked: &Asked, more: &[&str]) -> Command {

@@ -16,8 +16,8 @@ mod vacuity;
 pub use crate::extend::Form;
 pub use crate::robust::attack::Pruning;
 
-use crate::machine::Reductions;
 use crate::model::{Atom, Program};
+use crate::query::Reductions;
 use crate::query::{
     Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, Proof, RaceAnswer, RaceFreedom,
     RobustAnswer, Robustness, Stats, Trace, Witness,

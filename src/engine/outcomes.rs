@@ -6,8 +6,9 @@
 //! one that a run reaches, nothing is there that should not be.
 
 use super::Options;
-use crate::machine::{Ending, Memory, ProgramMachine, Reductions};
+use crate::machine::{Ending, Memory, ProgramMachine};
 use crate::model::{Atom, Expr, Pred, Program, Value};
+use crate::query::Reductions;
 use crate::query::{Action, Clause, Goal, Limit, Limits, Model, Outcomes, Stats, When};
 use crate::reach::{Look, Machine, Search, Sink, Sleep, Wanted, explore};
 use std::collections::BTreeSet;

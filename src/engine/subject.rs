@@ -259,7 +259,7 @@ mod tests {
     use super::*;
     use crate::engine::{Engine, Options, check};
     use crate::front::tso;
-    use crate::machine::Reductions;
+    use crate::query::Reductions;
     use crate::query::{Answer, Kind, Limits, Proof};
 
     fn program(source: &str) -> Program {

@@ -410,8 +410,9 @@ fn live(code: &Compiled, t: usize) -> Vec<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Memory, ProgramMachine, Reductions};
+    use super::super::{Memory, ProgramMachine};
     use crate::front::tso;
+    use crate::query::Reductions;
     use crate::query::{Goal, Limits};
     use crate::reach::Order;
     use crate::reach::{Search, explore};

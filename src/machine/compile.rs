@@ -8,7 +8,6 @@
 //! error of its own, and `stuck`, for a thread that can never move again.
 //! Invariant: stops have the lowest numbers, so that a stored location needs few bits.
 
-use super::Reductions;
 use super::core::Memory;
 use super::jump_table::{self, Chain};
 use crate::analysis::access::{self, Access, Futures};
@@ -20,6 +19,7 @@ use crate::model::{
     Addr, Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, Thread, ThreadId, UnOp,
     Value,
 };
+use crate::query::Reductions;
 use crate::query::{Clause, Goal, Limit, Limits, When};
 use crate::reach::pack::{Field, Layout};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -284,7 +284,7 @@ pub fn lock_slot(threads: usize) -> usize {
 /// Do loads, and the stores among them, wait until they matter?
 pub fn waits(program: &Program, memory: Memory, reductions: Reductions) -> bool {
     let size = |t: &Thread| t.graph().node_count().saturating_mul(t.registers().len() + 1);
-    reductions.late
+    reductions.movers
         && matches!(memory, Memory::Sc | Memory::Tso(None))
         && !program.has_locks()
         && program.threads().iter().all(|t| size(t) <= MOST_LOCALS)

@@ -39,13 +39,13 @@ pub(super) use dead_cells::Cells;
 
 use store_buffer::Entries;
 
-use super::Reductions;
 use super::canonical::{Renaming, Symmetry};
 use super::compile::{CThread, Code, Compiled, Modify, Op, bits, compile, lock_slot, waits};
 use super::movers::Late;
 use super::transition_cache::Parts;
 use crate::analysis::access::Access;
 use crate::model::{Program, ThreadId, Value};
+use crate::query::Reductions;
 use crate::query::{Act, Action, Goal, Limit, Limits, Model};
 use crate::reach::visited::MAX_WORDS;
 use crate::reach::{Look, Machine, Sink, Sleep, Wanted};

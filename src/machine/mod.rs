@@ -13,11 +13,9 @@ mod compile;
 mod core;
 mod jump_table;
 mod movers;
-mod reductions;
 mod transition_cache;
 
 pub use self::core::{Memory, ProgramMachine};
-pub use reductions::Reductions;
 // For the machines that other modules build on this one.
 pub(crate) use self::core::{Ending, Pending, Record, Scratch, Taken, Work, renamed};
 pub(crate) use compile::{CEdge, Node, Op, bits, faint, lock_slot};

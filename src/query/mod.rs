@@ -7,6 +7,7 @@
 mod answer;
 mod evidence;
 mod goal;
+mod reductions;
 pub mod repair;
 mod stats;
 mod trace;
@@ -15,5 +16,6 @@ pub use crate::limits::{Limit, Limits};
 pub use answer::{Answer, Outcome, Outcomes, Proof, RaceAnswer, RaceFreedom, RobustAnswer, Robustness};
 pub use evidence::{Against, Race, Relation, Trace, Witness};
 pub use goal::{Clause, Goal, Model, When, at, clause_holds};
+pub use reductions::{Reduction, Reductions};
 pub use stats::{AttackCount, Delay, Round, Stats};
 pub use trace::{Act, Action, Event, Kind, Source, Trap, delays};

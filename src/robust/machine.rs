@@ -27,10 +27,10 @@ use super::attack::{Attacks, DelayedStore, Overtakers};
 use super::known::KnownPaths;
 use crate::analysis::interval::{Interval, Intervals};
 use crate::machine::{
-    CEdge, Memory, Node, Op, Pending, ProgramMachine, Record, Reductions, Scratch, Taken, Work, lock_slot,
-    renamed,
+    CEdge, Memory, Node, Op, Pending, ProgramMachine, Record, Scratch, Taken, Work, lock_slot, renamed,
 };
 use crate::model::{EdgeId, Instr, Program, ThreadId, Value};
+use crate::query::Reductions;
 use crate::query::{Act, Action, Goal, Limit, Limits};
 use crate::reach::pack::Layout;
 use crate::reach::visited::MAX_WORDS;
@@ -158,7 +158,7 @@ impl<'a> AttackMachine<'a> {
     ) -> Result<AttackMachine<'a>, Limit> {
         // Known paths are known of certain threads.
         let symmetry = reductions.symmetry && known.is_empty();
-        let reductions = Reductions { prune: false, faint: false, late: false, symmetry, ..reductions };
+        let reductions = Reductions { prune: false, faint: false, movers: false, symmetry, ..reductions };
         let base = ProgramMachine::new(program, &Goal::default(), Memory::Sc, reductions, limits)?
             .symmetric_if(|members| attacks.are_alike(members));
         let targets: Vec<Target> = attacks.stores.iter().map(Target::new).collect();

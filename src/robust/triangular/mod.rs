@@ -12,8 +12,9 @@ pub mod race;
 mod tests;
 
 use crate::analysis::interval::Intervals;
-use crate::machine::{Memory, ProgramMachine, Reductions};
+use crate::machine::{Memory, ProgramMachine};
 use crate::model::{Instr, Program, ThreadId, Value};
+use crate::query::Reductions;
 use crate::query::{Act, Action, Event, Kind, Limit, Limits, Model, Race, Stats};
 use crate::reach::{Order, Search, explore};
 use crate::semantics::replay::{Stopped, follow, replay};
