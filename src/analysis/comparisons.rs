@@ -5,7 +5,7 @@
 //! the constants that matter, by backward data flow. It is to values what liveness is to registers.
 
 use super::liveness::Watched;
-use super::solver::Entries;
+use super::solver::Backward;
 use crate::limits::{Limit, Limits};
 use crate::model::{BinOp, EdgeId, Expr, Instr, Loc, Program, Reg, RegExpr, Thread, ThreadId, UnOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,7 +96,8 @@ fn of_thread(
     }
     all.retain(|r, _| !used.contains(r));
     tests.sort();
-    let mut flow = Flow { thread, into: Entries::of(thread), matter: vec![0; thread.graph().node_count()] };
+    let mut solver = Backward::new(thread);
+    let mut matter = vec![0; thread.graph().node_count()];
     let mut left = MOST_PLACES;
     for (r, of) in &mut all {
         let own =
@@ -108,7 +109,7 @@ fn of_thread(
         if of.constants.len() <= MOST {
             let bit = |c: &Value| 1 << of.constants.binary_search(c).expect("it is among them");
             let seeds: Vec<(Loc, u64)> = own.iter().map(|(_, at, c)| (*at, bit(c))).collect();
-            of.matter = flow.spread(*r, &seeds, limits)?;
+            of.matter = spread(&mut solver, *r, &seeds, &mut matter, limits)?;
             left = left.saturating_sub(of.matter.len());
         }
         if left == 0 {
@@ -137,44 +138,33 @@ fn test(e: &RegExpr, compared: &mut impl FnMut(Reg, Value), used: &mut impl FnMu
     }
 }
 
-/// Backward data flow for one register after the other: each takes as long as the part of the graph where it matters.
-struct Flow<'a> {
-    thread: &'a Thread,
-    into: Entries,
-    /// Nothing between registers.
-    matter: Vec<u64>,
-}
-
-impl Flow<'_> {
-    /// Up to where the register gets a new value.
-    fn spread(&mut self, r: Reg, seeds: &[(Loc, u64)], limits: &Limits) -> Result<Vec<(Loc, u64)>, Limit> {
-        let mut reached = Vec::new();
-        let mut todo = Vec::new();
-        let mut add = |matter: &mut [u64], todo: &mut Vec<Loc>, loc: Loc, bits: u64| {
-            let before = matter[loc.index()];
-            matter[loc.index()] |= bits;
-            if before == 0 {
-                reached.push(loc);
-            }
-            if matter[loc.index()] != before {
-                todo.push(loc);
-            }
-        };
-        for &(loc, bits) in seeds {
-            add(&mut self.matter, &mut todo, loc, bits);
+/// Where the constants of a register matter: from its tests back to where it gets a new value. One register after the
+/// other, since each takes as long as the part of the graph where it matters. `matter` is 0 everywhere between two of them.
+fn spread(
+    solver: &mut Backward,
+    r: Reg,
+    seeds: &[(Loc, u64)],
+    matter: &mut [u64],
+    limits: &Limits,
+) -> Result<Vec<(Loc, u64)>, Limit> {
+    let mut reached = Vec::new();
+    let mut add = |matter: &mut [u64], loc: Loc, bits: u64| {
+        let before = matter[loc.index()];
+        matter[loc.index()] |= bits;
+        if before == 0 {
+            reached.push(loc);
         }
-        while let Some(loc) = todo.pop() {
-            let entries = self.into.of_location(loc);
-            limits.spend(1 + entries.len())?;
-            let edges = entries.iter().map(|&id| self.thread.edge(id));
-            for edge in edges.filter(|e| e.instr.target() != Some(r)) {
-                let bits = self.matter[loc.index()];
-                add(&mut self.matter, &mut todo, edge.from, bits);
-            }
-        }
-        reached.sort_unstable();
-        Ok(reached.into_iter().map(|loc| (loc, std::mem::take(&mut self.matter[loc.index()]))).collect())
+        matter[loc.index()] != before
+    };
+    for &(loc, bits) in seeds {
+        add(matter, loc, bits);
     }
+    solver.run(seeds.iter().map(|(loc, _)| *loc), matter, limits, |_, edge, matter| {
+        let bits = matter[edge.to.index()];
+        Ok(edge.instr.target() != Some(r) && add(matter, edge.from, bits))
+    })?;
+    reached.sort_unstable();
+    Ok(reached.into_iter().map(|loc| (loc, std::mem::take(&mut matter[loc.index()]))).collect())
 }
 
 #[cfg(test)]

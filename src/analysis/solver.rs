@@ -11,6 +11,7 @@ use petgraph::graph::NodeIndex;
 use petgraph::visit::DfsPostOrder;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// Lets facts flow against the edges until nothing changes. `carry` adds to the fact before an edge what follows from that
 /// after it, and says whether that was new.
@@ -18,38 +19,75 @@ pub fn backward<F>(
     thread: &Thread,
     facts: &mut [F],
     limits: &Limits,
-    mut carry: impl FnMut(EdgeId, &Edge, &mut [F]) -> Result<bool, Limit>,
+    carry: impl FnMut(EdgeId, &Edge, &mut [F]) -> Result<bool, Limit>,
 ) -> Result<(), Limit> {
-    let into = Entries::of(thread);
-    let order = postorder(thread);
-    let mut rank = vec![0; order.len()];
-    order.iter().enumerate().for_each(|(k, loc)| rank[loc.index()] = k as u32);
-    let mut todo: BinaryHeap<Reverse<u32>> = (0..order.len() as u32).map(Reverse).collect();
-    let mut waits = vec![true; order.len()];
-    while let Some(Reverse(next)) = todo.pop() {
-        waits[next as usize] = false;
-        let entries = into.of_location(order[next as usize]);
-        limits.spend(1 + entries.len())?;
-        for &id in entries {
-            let edge = thread.edge(id);
-            let before = rank[edge.from.index()];
-            if carry(id, edge, facts)? && !std::mem::replace(&mut waits[before as usize], true) {
-                todo.push(Reverse(before));
+    Backward::new(thread).run(thread.locations(), facts, limits, carry)
+}
+
+/// The same for several questions about one thread, each of which may concern a small part of its graph.
+pub struct Backward<'a> {
+    thread: &'a Thread,
+    into: Entries,
+    /// All locations in postorder, and the place of each in it.
+    order: Vec<Loc>,
+    rank: Vec<u32>,
+    /// Per place in the order, whether it is on the worklist. Nothing is, between two runs that came to their end.
+    waits: Vec<bool>,
+}
+
+impl Backward<'_> {
+    pub fn new(thread: &Thread) -> Backward<'_> {
+        let order = postorder(thread);
+        let mut rank = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(k, loc)| rank[loc.index()] = k as u32);
+        let waits = vec![false; order.len()];
+        Backward { thread, into: Entries::of(thread), order, rank, waits }
+    }
+
+    /// Begins with the facts at some locations; the others follow from nothing yet.
+    pub fn run<F>(
+        &mut self,
+        from: impl IntoIterator<Item = Loc>,
+        facts: &mut [F],
+        limits: &Limits,
+        mut carry: impl FnMut(EdgeId, &Edge, &mut [F]) -> Result<bool, Limit>,
+    ) -> Result<(), Limit> {
+        let mut todo = BinaryHeap::new();
+        for loc in from {
+            self.put(loc, &mut todo);
+        }
+        while let Some(Reverse(next)) = todo.pop() {
+            self.waits[next as usize] = false;
+            let entries = self.into.range(self.order[next as usize]);
+            limits.spend(1 + entries.len())?;
+            for k in entries {
+                let id = self.into.edges[k];
+                let edge = self.thread.edge(id);
+                if carry(id, edge, facts)? {
+                    self.put(edge.from, &mut todo);
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    fn put(&mut self, loc: Loc, todo: &mut BinaryHeap<Reverse<u32>>) {
+        let place = self.rank[loc.index()];
+        if !std::mem::replace(&mut self.waits[place as usize], true) {
+            todo.push(Reverse(place));
+        }
+    }
 }
 
 /// Per location the edges that enter it.
-pub struct Entries {
+struct Entries {
     edges: Vec<EdgeId>,
     /// Where those of each location begin.
     starts: Vec<u32>,
 }
 
 impl Entries {
-    pub fn of(thread: &Thread) -> Entries {
+    fn of(thread: &Thread) -> Entries {
         let mut starts = vec![0u32; thread.graph().node_count() + 1];
         thread.edges().for_each(|(_, e)| starts[e.to.index() + 1] += 1);
         (1..starts.len()).for_each(|k| starts[k] += starts[k - 1]);
@@ -63,8 +101,9 @@ impl Entries {
         Entries { edges, starts }
     }
 
-    pub fn of_location(&self, loc: Loc) -> &[EdgeId] {
-        &self.edges[self.starts[loc.index()] as usize..self.starts[loc.index() + 1] as usize]
+    /// Where those of a location stand.
+    fn range(&self, loc: Loc) -> Range<usize> {
+        self.starts[loc.index()] as usize..self.starts[loc.index() + 1] as usize
     }
 }
 

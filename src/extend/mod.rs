@@ -117,8 +117,7 @@ fn check(program: &Program, path: &DelayedPath) -> Result<(), Refused> {
     if let Some(i) = steps.windows(2).position(|w| w[0].to != w[1].from) {
         return Err(Refused::Gap(i + 1));
     }
-    let waits = |i: &Instr| matches!(i, Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock);
-    if let Some(i) = steps.iter().position(|e| waits(&e.instr)) {
+    if let Some(i) = steps.iter().position(|e| e.instr.drains_buffer()) {
         return Err(Refused::Barrier(i));
     }
     // At most an address and a value for each store, and one register for the way back.

@@ -9,7 +9,7 @@
 use super::validity::{self, Invalid};
 use super::{Atom, Instr, Property, Reg, RegExpr, RmwOp, Value};
 use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
-use petgraph::visit::{Dfs, EdgeRef};
+use petgraph::visit::{Dfs, EdgeFiltered, EdgeRef, IntoNeighbors, Reversed, Visitable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -335,18 +335,41 @@ impl Thread {
         nodes.map(|node| Loc(node.index() as u32)).collect()
     }
 
-    /// Per location whether the thread may be inside a `lock` … `unlock` block there.
-    pub fn inside_blocks(&self) -> Vec<bool> {
-        let mut inside = vec![false; self.graph.node_count()];
-        let locks = self.edges().filter(|(_, e)| matches!(e.instr, Instr::Lock));
-        let mut todo: Vec<Loc> = locks.map(|(_, e)| e.to).collect();
-        while let Some(loc) = todo.pop() {
-            if !std::mem::replace(&mut inside[loc.index()], true) {
-                let edges = self.edges_from(loc).into_iter();
-                todo.extend(edges.filter(|(_, e)| !matches!(e.instr, Instr::Unlock)).map(|(_, e)| e.to));
+    /// Per location whether a path leads there from one of `seeds`, themselves included, along edges that `open` lets pass.
+    pub fn reachable_from(
+        &self,
+        seeds: impl IntoIterator<Item = Loc>,
+        open: impl Fn(&Edge) -> bool,
+    ) -> Vec<bool> {
+        self.marked(&EdgeFiltered::from_fn(&self.graph, |e| open(e.weight())), seeds)
+    }
+
+    /// Per location whether a path leads from it to one of `seeds`, themselves included, along edges that `open` lets pass.
+    pub fn reaching(&self, seeds: impl IntoIterator<Item = Loc>, open: impl Fn(&Edge) -> bool) -> Vec<bool> {
+        self.marked(Reversed(&EdgeFiltered::from_fn(&self.graph, |e| open(e.weight()))), seeds)
+    }
+
+    /// The locations that walks from `seeds` come to.
+    fn marked(
+        &self,
+        graph: impl IntoNeighbors + Visitable<NodeId = NodeIndex>,
+        seeds: impl IntoIterator<Item = Loc>,
+    ) -> Vec<bool> {
+        let mut marked = vec![false; self.graph.node_count()];
+        let mut walk = Dfs::empty(graph);
+        for seed in seeds {
+            walk.move_to(NodeIndex::new(seed.index()));
+            while let Some(node) = walk.next(graph) {
+                marked[node.index()] = true;
             }
         }
-        inside
+        marked
+    }
+
+    /// Per location whether the thread may be inside a `lock` … `unlock` block there.
+    pub fn inside_blocks(&self) -> Vec<bool> {
+        let locks = self.edges().filter(|(_, e)| e.instr == Instr::Lock);
+        self.reachable_from(locks.map(|(_, e)| e.to), |e| e.instr != Instr::Unlock)
     }
 
     pub fn location(&self, loc: Loc) -> &Location {

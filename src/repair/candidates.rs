@@ -112,18 +112,8 @@ impl Roads {
     fn of(thread: &Thread) -> Roads {
         let stores: Vec<(EdgeId, &Edge)> =
             thread.edges().filter(|(_, e)| matches!(e.instr, Instr::Store { .. })).collect();
-        let mut places = BTreeSet::new();
-        let mut todo: Vec<Loc> = stores.iter().map(|(_, e)| e.to).collect();
-        while let Some(loc) = todo.pop() {
-            if places.insert(loc) {
-                let on = thread.edges_from(loc).into_iter().filter(|(_, e)| !waits_for_buffer(&e.instr));
-                todo.extend(on.map(|(_, e)| e.to));
-            }
-        }
+        let places = thread.reachable_from(stores.iter().map(|(_, e)| e.to), |e| !e.instr.drains_buffer());
+        let places = thread.locations().filter(|loc| places[loc.index()]).collect();
         Roads { places, stores: stores.into_iter().map(|(store, _)| store).collect() }
     }
-}
-
-fn waits_for_buffer(instr: &Instr) -> bool {
-    matches!(instr, Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock)
 }

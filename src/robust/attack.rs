@@ -15,7 +15,6 @@ use crate::model::{Edge, EdgeId, Instr, Program, Thread, ThreadId, Value};
 use crate::query::{AttackCount, Limit, Limits};
 use bit_set::BitSet;
 use petgraph::algo::kosaraju_scc;
-use petgraph::graph::NodeIndex;
 use petgraph::visit::{EdgeFiltered, EdgeRef};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -167,16 +166,9 @@ impl Attacks {
 impl Overtakers {
     fn new(thread: &Thread, loads: BitSet, limits: &Limits) -> Result<Overtakers, Limit> {
         limits.spend(2 * thread.graph().edge_count())?;
-        let graph = thread.graph();
-        let mut leads_on = BitSet::with_capacity(graph.node_count());
-        let mut todo: Vec<_> = loads.iter().map(|id| thread.edge(EdgeId(id as u32)).from).collect();
-        while let Some(loc) = todo.pop() {
-            if leads_on.insert(loc.index()) {
-                let into = graph.edges_directed(NodeIndex::new(loc.index()), petgraph::Incoming);
-                let open = into.filter(|e| may_be_overtaken_by(&e.weight().instr));
-                todo.extend(open.map(|e| e.weight().from));
-            }
-        }
+        let before = loads.iter().map(|id| thread.edge(EdgeId(id as u32)).from);
+        let reaching = thread.reaching(before, |e| !e.instr.drains_buffer());
+        let leads_on = (0..reaching.len()).filter(|&loc| reaching[loc]).collect();
         Ok(Overtakers { loads, leads_on })
     }
 }
@@ -309,7 +301,7 @@ fn for_each_ahead<'a>(
     mut tell: impl FnMut(&'a Stored, &Ahead),
 ) -> Result<(), Limit> {
     let graph = thread.graph();
-    let open = EdgeFiltered::from_fn(graph, |e| may_be_overtaken_by(&e.weight().instr));
+    let open = EdgeFiltered::from_fn(graph, |e| !e.weight().instr.drains_buffer());
     limits.spend(8 * graph.edge_count())?;
     let parts = kosaraju_scc(&open);
     let mut part_of = vec![0; graph.node_count()];
@@ -317,7 +309,7 @@ fn for_each_ahead<'a>(
         part.iter().for_each(|node| part_of[node.index()] = k);
     }
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
-    for edge in graph.edge_references().filter(|e| may_be_overtaken_by(&e.weight().instr)) {
+    for edge in graph.edge_references().filter(|e| !e.weight().instr.drains_buffer()) {
         let (from, to) = (part_of[edge.source().index()], part_of[edge.target().index()]);
         if from != to {
             next[from].push(to);
@@ -475,9 +467,4 @@ fn touched(access: Access) -> u64 {
 
 fn edges_where(thread: &Thread, which: impl Fn(&Instr) -> bool) -> impl Iterator<Item = (EdgeId, &Edge)> {
     thread.edges().filter(move |(_, e)| which(&e.instr))
-}
-
-/// Can a delayed store stay in the buffer past this instruction?
-fn may_be_overtaken_by(instr: &Instr) -> bool {
-    !matches!(instr, Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock)
 }
