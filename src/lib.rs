@@ -80,6 +80,7 @@
 
 pub mod analysis;
 pub mod cli;
+#[cfg(feature = "compare")]
 pub mod compare;
 pub mod engine;
 pub mod extend;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     std::panic::set_hook(Box::new(|panic| {
-        eprintln!("internal error: {panic}\nThis is a bug of overtake. Please report it with the program.");
+        eprintln!("internal error: {panic}\nThis is a bug in overtake. Please report it with the program.");
     }));
     std::panic::catch_unwind(|| cli.run()).unwrap_or(Exit::Internal).into()
 }

@@ -5,7 +5,7 @@
 //! command ends in an [`Exit`], which is the process's exit code.
 
 mod check;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "compare", target_os = "linux"))]
 mod compare;
 mod convert;
 pub mod diagnose;
@@ -63,7 +63,7 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 safe, robust or race-free, 10 violated, not robust or racy, 5 unknown (a limit was reached), \
-                          2 wrong usage or input, 70 a bug of overtake. `fence`: 0 if a repair was found, 10 if \
+                          2 wrong usage or input, 70 a bug in overtake. `fence`: 0 if a repair was found, 10 if \
                           none can help. `show` and `convert`: 5 if a limit was reached.";
 
 /// Only the arguments of the command that is named are built.
@@ -85,7 +85,7 @@ enum Command {
     /// Writes a program in another format
     Convert(ConvertArgs),
     /// Runs overtake and the other tools that are found on the same programs, and compares answers, times and memory
-    #[cfg(target_os = "linux")]
+    #[cfg(all(feature = "compare", target_os = "linux"))]
     #[command(after_help = compare::AFTER_HELP)]
     Compare(Box<compare::CompareArgs>),
     /// Writes a completion script for a shell
@@ -332,7 +332,7 @@ impl Cli {
             Command::Outcomes(args) => outcomes::run(&args, &terminal),
             Command::Show(args) => show::run(&args, &terminal),
             Command::Convert(args) => convert::run(&args, &terminal),
-            #[cfg(target_os = "linux")]
+            #[cfg(all(feature = "compare", target_os = "linux"))]
             Command::Compare(args) => compare::run(&args, &terminal),
             Command::Completions { shell } => {
                 let mut script = Vec::new();

@@ -3,6 +3,7 @@
 use super::{Exit, When};
 use crate::query::{Limit, Limits};
 use crate::report::{self, text::Style};
+use anstyle::AnsiColor;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -50,19 +51,26 @@ impl Terminal {
     }
 
     pub fn error(&self, message: &str) {
-        let word = if self.color_errors { "\x1b[1;31merror\x1b[0m" } else { "error" };
-        self.complain(&format!("{word}: {message}\n"));
+        self.say("error", AnsiColor::Red, message);
     }
 
     pub fn warning(&self, message: &str) {
-        let word = if self.color_errors { "\x1b[1;33mwarning\x1b[0m" } else { "warning" };
-        self.complain(&format!("{word}: {message}\n"));
+        self.say("warning", AnsiColor::Yellow, message);
     }
 
-    /// A bug of ours, met with this file.
+    /// To standard error, behind a word that says how grave it is.
+    fn say(&self, word: &str, color: AnsiColor, message: &str) {
+        let style = match self.color_errors {
+            true => color.on_default().bold(),
+            false => anstyle::Style::new(),
+        };
+        self.complain(&format!("{style}{word}{style:#}: {message}\n"));
+    }
+
+    /// A bug in overtake, met with this file.
     pub fn internal_error(&self, file: &Path, bug: &str) -> Exit {
         self.error(&format!("{}: internal error: {bug}", file.display()));
-        self.complain("This is a bug of overtake. Please report it with the program.\n");
+        self.complain("This is a bug in overtake. Please report it with the program.\n");
         Exit::Internal
     }
 
@@ -78,6 +86,7 @@ impl Terminal {
     }
 
     /// One line that says what is being done, if anyone can see it.
+    #[cfg(all(feature = "compare", target_os = "linux"))]
     pub fn status(&self) -> ProgressBar {
         match self.shows_progress {
             true => ProgressBar::new_spinner(),

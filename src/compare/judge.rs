@@ -107,7 +107,7 @@ impl Disagreement {
             None => format!("open: {}", self.because),
         });
         if self.overtake_is_wrong {
-            lines.push("This is a bug of overtake. Please report it with the program.".to_string());
+            lines.push("This is a bug in overtake. Please report it with the program.".to_string());
         }
         if !self.kept.is_empty() {
             let files = self.kept.join(", ");
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(judge(&rows, opinion(Verdict::Safe)).refuted, ["trencher"]);
         let ours = judge(&rows, opinion(Verdict::Violated));
         assert!(ours.overtake_is_wrong && ours.refuted == ["overtake"]);
-        assert!(ours.lines().iter().any(|line| line.contains("bug of overtake")));
+        assert!(ours.lines().iter().any(|line| line.contains("bug in overtake")));
         let open = judge(&rows, None);
         assert!(open.truth.is_none() && open.refuted.is_empty());
         assert!(open.lines()[2].starts_with("open: "));

@@ -226,14 +226,14 @@ impl Symmetry {
             for slot in registers.chain(cells) {
                 match orbit.named[slot] {
                     None => key.plain(vals[slot]),
-                    Some(_) if self.is_forgotten(slot, forgotten) => key.seen(Seen::Nobody(0)),
+                    Some(_) if self.is_forgotten(slot, forgotten) => key.seen(Visited::Nobody(0)),
                     Some(_) => key.seen(orbit.seen(slot, vals[slot], i, ranks)),
                 }
             }
             for &Pending { cell, value, many } in work.buffer(t) {
                 let (family, place) = match orbit.family[cell as usize] {
-                    None => (-1, Seen::Nobody(cell as Value)),
-                    Some((family, named)) => (family as Value, Seen::member(named, i, ranks)),
+                    None => (-1, Visited::Nobody(cell as Value)),
+                    Some((family, named)) => (family as Value, Visited::member(named, i, ranks)),
                 };
                 key.plain(family);
                 key.plain(many as Value);
@@ -318,7 +318,7 @@ impl Symmetry {
 
 /// What a value is to the member that holds it.
 #[derive(Clone, Copy)]
-enum Seen {
+enum Visited {
     /// No name of a member.
     Nobody(Value),
     Itself,
@@ -326,10 +326,10 @@ enum Seen {
     Other(usize),
 }
 
-impl Seen {
+impl Visited {
     #[inline]
-    fn member(named: usize, holder: usize, ranks: &[usize]) -> Seen {
-        if named == holder { Seen::Itself } else { Seen::Other(ranks[named]) }
+    fn member(named: usize, holder: usize, ranks: &[usize]) -> Visited {
+        if named == holder { Visited::Itself } else { Visited::Other(ranks[named]) }
     }
 }
 
@@ -347,13 +347,13 @@ impl Key<'_> {
     }
 
     #[inline]
-    fn seen(&mut self, seen: Seen) {
+    fn seen(&mut self, seen: Visited) {
         self.words.extend(match seen {
-            Seen::Nobody(v) => [0, v],
-            Seen::Itself => [1, 0],
-            Seen::Other(rank) => [2, rank as Value],
+            Visited::Nobody(v) => [0, v],
+            Visited::Itself => [1, 0],
+            Visited::Other(rank) => [2, rank as Value],
         });
-        self.crosses |= matches!(seen, Seen::Other(_));
+        self.crosses |= matches!(seen, Visited::Other(_));
     }
 }
 
@@ -380,10 +380,10 @@ impl Orbit {
     }
 
     #[inline]
-    fn seen(&self, slot: usize, v: Value, holder: usize, ranks: &[usize]) -> Seen {
+    fn seen(&self, slot: usize, v: Value, holder: usize, ranks: &[usize]) -> Visited {
         match self.named_by(slot, v) {
-            None => Seen::Nobody(v),
-            Some(named) => Seen::member(named, holder, ranks),
+            None => Visited::Nobody(v),
+            Some(named) => Visited::member(named, holder, ranks),
         }
     }
 

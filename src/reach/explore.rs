@@ -9,7 +9,7 @@
 
 use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Task, Ties};
 use super::shorten::shortened;
-use super::visited::{Corner, Inserted, Offset, Seen};
+use super::visited::{Corner, Inserted, Offset, Visited};
 use super::{Look, Machine, Sink, Sleep, Wanted};
 use crate::query::{Action, Limit, Limits};
 use crossbeam::deque::{Stealer, Worker};
@@ -106,7 +106,7 @@ pub fn explore<M: Machine>(machine: &M, limits: &Limits, search: Search) -> Foun
         machine,
         limits,
         search: Search { workers: search.workers.max(1), ..search },
-        seen: Seen::new(),
+        seen: Visited::new(),
         stop: AtomicBool::new(false),
         ended: Mutex::new(Ended::default()),
         transitions: AtomicU64::new(0),
@@ -159,7 +159,7 @@ struct Run<'a, M: Machine> {
     machine: &'a M,
     limits: &'a Limits,
     search: Search,
-    seen: Seen,
+    seen: Visited,
     stop: AtomicBool,
     ended: Mutex<Ended>,
     transitions: AtomicU64,

@@ -58,7 +58,7 @@ pub struct Offset(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     New(Offset),
-    /// Seen before; these threads were asleep there and no longer are.
+    /// Visited before; these threads were asleep there and no longer are.
     Woken(Offset, u16),
     Old,
     /// No room is left that an offset could name.
@@ -67,7 +67,7 @@ pub enum Inserted {
 
 type Table = Box<[AtomicU64]>;
 
-pub struct Seen {
+pub struct Visited {
     chunks: Vec<OnceLock<Box<[AtomicU64]>>>,
     /// The first word of the arena that nobody has taken.
     free: AtomicUsize,
@@ -84,15 +84,15 @@ pub struct Corner {
     inserted: u64,
 }
 
-impl Default for Seen {
+impl Default for Visited {
     fn default() -> Self {
-        Seen::new()
+        Visited::new()
     }
 }
 
-impl Seen {
-    pub fn new() -> Seen {
-        Seen {
+impl Visited {
+    pub fn new() -> Visited {
+        Visited {
             chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
             free: AtomicUsize::new(0),
             table: RwLock::new(zeroed_slice_box(1 << FIRST_CAPACITY_BITS)),
@@ -370,7 +370,7 @@ mod tests {
     use super::*;
 
     fn insert(
-        seen: &Seen,
+        seen: &Visited,
         corner: &mut Corner,
         words: &[u64],
         parent: Option<Offset>,
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn every_state_is_new_once_and_readable_for_ever() {
-        let (seen, mut corner) = (Seen::new(), Corner::default());
+        let (seen, mut corner) = (Visited::new(), Corner::default());
         let state = |i: u64| vec![i % 7, i / 7, 3];
         let mut offsets = Vec::new();
         for i in 0..100_000 {
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn states_of_different_lengths_differ() {
-        let (seen, mut corner) = (Seen::new(), Corner::default());
+        let (seen, mut corner) = (Visited::new(), Corner::default());
         assert!(matches!(insert(&seen, &mut corner, &[0], None, 0), Inserted::New(_)));
         assert!(matches!(insert(&seen, &mut corner, &[0, 0], None, 0), Inserted::New(_)));
         assert_eq!(insert(&seen, &mut corner, &[0], None, 0), Inserted::Old);
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_smaller_sleep_set_wakes_each_thread_once() {
-        let (seen, mut corner) = (Seen::new(), Corner::default());
+        let (seen, mut corner) = (Visited::new(), Corner::default());
         let Inserted::New(offset) = insert(&seen, &mut corner, &[9], None, 0b110) else { panic!() };
         assert_eq!(insert(&seen, &mut corner, &[9], None, 0b111), Inserted::Old);
         assert_eq!(insert(&seen, &mut corner, &[9], None, 0b010), Inserted::Woken(offset, 0b100));
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn workers_agree_on_who_was_first() {
-        let seen = Seen::new();
+        let seen = Visited::new();
         let news: Vec<u64> = std::thread::scope(|scope| {
             let worker = || {
                 let mut corner = Corner::default();
@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn long_records_do_not_straddle_chunks() {
-        let (seen, mut corner) = (Seen::new(), Corner::default());
+        let (seen, mut corner) = (Visited::new(), Corner::default());
         let (mut offsets, mut words) = (Vec::new(), Vec::new());
         let state = |i: u64| vec![i; MAX_WORDS - FIRST_BLOCK * (i as usize % 5)];
         // More than the first chunk holds.
@@ -472,7 +472,7 @@ mod tests {
 
     #[test]
     fn few_states_take_little_room() {
-        let (seen, mut corner) = (Seen::new(), Corner::default());
+        let (seen, mut corner) = (Visited::new(), Corner::default());
         for states in 1..24_000u64 {
             insert(&seen, &mut corner, &[states], None, 0);
             assert!(states < 300 || seen.bytes() <= 42 * states, "{} for {states}", seen.bytes());
@@ -483,7 +483,7 @@ mod tests {
     fn room_for_all_workers_leaves_slots_free() {
         const WORKERS: usize = 8;
         const SLICE: usize = 64;
-        let seen = Seen::new();
+        let seen = Visited::new();
         let worker = |own: u64| {
             let mut corner = Corner::default();
             for slice in 0..40 {

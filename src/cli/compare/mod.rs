@@ -27,7 +27,7 @@ Peers are trencher, memorax, spin, herd7, cbmc, nidhugg, genmc and dartagnan, wh
 to a peer's format where `overtake convert` can write it; elsewhere the row says why the peer was not run.\n\n\
 Every run is a process of its own, overtake's too. Where answers differ, the run that overtake replayed decides, or else \
 its explicit engine; both are shown first.\n\n\
-Exit codes: 0 no two tools disagreed, 10 some did, 70 overtake was refuted (a bug of overtake), 5 interrupted by Ctrl-C \
+Exit codes: 0 no two tools disagreed, 10 some did, 70 overtake was refuted (a bug in overtake), 5 interrupted by Ctrl-C \
 (what was finished is kept), 2 wrong usage or input.";
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 //! word, of a few, and of many, in batches as the explorer asks.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use overtake::reach::visited::{Corner, Inserted, Seen};
+use overtake::reach::visited::{Corner, Inserted, Visited};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn states(words: usize) -> Vec<u64> {
 }
 
 /// Puts all states into the set, a batch at a time; says how many were new.
-fn insert_all(seen: &Seen, corner: &mut Corner, states: &[u64], words: usize) -> u64 {
+fn insert_all(seen: &Visited, corner: &mut Corner, states: &[u64], words: usize) -> u64 {
     let mut new = 0;
     let mut tags = Vec::with_capacity(BATCH);
     for batch in states.chunks(BATCH * words) {
@@ -45,7 +45,7 @@ fn seen(c: &mut Criterion) {
         let states = states(words);
         group.bench_function(BenchmarkId::new("new states, words", words), |b| {
             b.iter_batched(
-                || (Seen::new(), Corner::default()),
+                || (Visited::new(), Corner::default()),
                 |(seen, mut corner)| {
                     assert_eq!(insert_all(&seen, &mut corner, &states, words), STATES);
                     seen
@@ -53,7 +53,7 @@ fn seen(c: &mut Criterion) {
                 BatchSize::PerIteration,
             );
         });
-        let (seen, mut corner) = (Seen::new(), Corner::default());
+        let (seen, mut corner) = (Visited::new(), Corner::default());
         insert_all(&seen, &mut corner, &states, words);
         println!("{words} words: {:.1} bytes per state", seen.bytes() as f64 / seen.states() as f64);
         group.bench_function(BenchmarkId::new("old states, words", words), |b| {
