@@ -1,46 +1,20 @@
 //! Is the picture of who may name whom still true? Every path that begins with `crate::` in the sources is held
-//! against the table below; tests inside the sources are not.
+//! against the table in ARCHITECTURE.md; tests inside the sources are not.
 //!
-//! Modules name what lies below them: the command line everything, reports the model and the verdict alone, front
-//! ends the model alone. Engines do not know each other and meet in `engine/mod.rs`.
+//! Modules name what lies below them. Engines do not know each other and meet in `engine/mod.rs`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Each module of the crate's root and those it may name.
-const MAY_NAME: &[(&str, &[&str])] = &[
-    (
-        "cli",
-        &[
-            "analysis",
-            "compare",
-            "engine",
-            "front",
-            "limits",
-            "machine",
-            "model",
-            "query",
-            "reach",
-            "repair",
-            "report",
-            "semantics",
-        ],
-    ),
-    ("report", &["analysis", "model", "query"]),
-    ("compare", &["front", "limits", "model", "query"]),
-    ("repair", &["analysis", "engine", "hitting", "model", "query"]),
-    ("engine", &["analysis", "extend", "machine", "model", "query", "reach", "robust", "semantics"]),
-    ("robust", &["analysis", "machine", "model", "query", "reach", "semantics"]),
-    ("extend", &["model", "query"]),
-    ("machine", &["analysis", "model", "query", "reach"]),
-    ("reach", &["analysis", "model", "query"]),
-    ("semantics", &["model", "query"]),
-    ("front", &["analysis", "limits", "model"]),
-    ("query", &["limits", "model"]),
-    ("hitting", &["limits"]),
-    ("analysis", &["limits", "model"]),
-    ("model", &[]),
-    ("limits", &[]),
-];
+/// Each module of the crate's root and those it may name: the list in ARCHITECTURE.md.
+fn table() -> Vec<(String, Vec<String>)> {
+    let page = std::fs::read_to_string(root().join("../ARCHITECTURE.md")).expect("the page is there");
+    let (_, section) = page.split_once("\n## Who may name whom\n").expect("the page has the section");
+    let is_row = |line: &&str| line.starts_with("    ");
+    let rows = section.lines().skip_while(|line| !is_row(line)).take_while(is_row);
+    let words = |row: &str| row.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    rows.map(|row| words(row)).map(|mut row| (row.remove(0), row)).collect()
+}
 
 /// What is wrong with one source file, given its path below `src`; nothing if it keeps to the table.
 fn violations(path: &str, source: &str) -> Vec<String> {
@@ -48,11 +22,12 @@ fn violations(path: &str, source: &str) -> Vec<String> {
     if matches!(own, "main" | "lib") {
         return vec![];
     }
-    let Some((_, allowed)) = MAY_NAME.iter().find(|(module, _)| *module == own) else {
+    let table = table();
+    let Some((_, allowed)) = table.iter().find(|(module, _)| *module == own) else {
         return vec![format!("{path}: `{own}` is not in the table")];
     };
     let code = without_tests(source);
-    let upward = named(&code, "crate::").into_iter().filter(|to| to != own && !allowed.contains(&&to[..]));
+    let upward = named(&code, "crate::").into_iter().filter(|to| to != own && !allowed.contains(to));
     let upward = upward.map(|to| format!("{path}: `{own}` names `{to}`"));
     upward.chain(siblings(path, &code)).collect()
 }
@@ -172,9 +147,19 @@ fn modules_name_only_what_lies_below_them() {
 
 #[test]
 fn every_module_of_the_table_exists() {
-    for (module, _) in MAY_NAME {
-        let (file, folder) = (root().join(format!("{module}.rs")), root().join(module));
+    for (module, _) in table() {
+        let (file, folder) = (root().join(format!("{module}.rs")), root().join(&module));
         assert!(file.exists() || folder.is_dir(), "there is no module `{module}`");
+    }
+}
+
+#[test]
+fn the_table_leads_downward() {
+    let mut above = BTreeSet::new();
+    for (module, names) in table() {
+        above.insert(module.clone());
+        let upward: Vec<_> = names.iter().filter(|name| above.contains(*name)).collect();
+        assert!(upward.is_empty(), "`{module}` may name {upward:?}, which stands above it");
     }
 }
 

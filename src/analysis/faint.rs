@@ -1,4 +1,4 @@
-//! Which cells does nobody really read? A cell is *faint* if whatever is loaded from it ends in registers that no longer
+//! Which cells does nobody really read? A cell is *faint* `[Giegerich81]` if whatever is loaded from it ends in registers that no longer
 //! matter, no locked instruction touches it and the goal does not look at it. Its contents then change nothing
 //! that anyone can see, and an instruction that touches faint cells alone might as well do nothing: `engine` leaves it out
 //! under either memory model, and for the SC machine it is a local step.
@@ -114,7 +114,7 @@ fn silent(program: &Program, intervals: &Intervals, cells: &[bool]) -> Vec<Vec<b
             Some(*loud)
         }))
         .collect();
-    let all_mute = |range: Range<usize>| range.is_empty() || loud[range.start] == loud[range.end];
+    let all_faint = |range: Range<usize>| range.is_empty() || loud[range.start] == loud[range.end];
     let one = |t: ThreadId, edge: &Edge| {
         let access = matches!(edge.instr, Instr::Load { .. } | Instr::Store { .. });
         access && {
@@ -122,7 +122,7 @@ fn silent(program: &Program, intervals: &Intervals, cells: &[bool]) -> Vec<Vec<b
             range.lo >= 0
                 && range.hi < program.cells() as Value
                 && !edge.instr.exprs().iter().any(|e| e.may_divide_by_zero())
-                && all_mute(touched(program, intervals, t, edge))
+                && all_faint(touched(program, intervals, t, edge))
         }
     };
     let all = |t: ThreadId| program.thread(t).edges().map(|(_, e)| one(t, e)).collect();

@@ -1,6 +1,6 @@
 //! How large can values become? An interval for every register at every location and for every cell.
 //!
-//! Abstract interpretation with intervals: registers flow-sensitively along each thread's graph, refined by
+//! Abstract interpretation with intervals `[Cousot77]`: registers flow-sensitively along each thread's graph, refined by
 //! `assume`; memory as one interval per cell, joined over all stores of all threads, which holds under every
 //! interleaving and every buffering. Widening climbs the constants of the program, then gives up at the
 //! full 64-bit range, so the analysis always ends. Used for the widths of packed states and for the cells

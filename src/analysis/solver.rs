@@ -1,7 +1,7 @@
 //! Facts about the locations of a thread that follow from what may come after them: the one solver behind the backward
 //! analyses.
 //!
-//! To the least fixpoint by a worklist. Locations come in postorder of the graph: what a fact depends on is mostly
+//! To the least fixpoint by a worklist `[Kildall73]`. Locations come in postorder of the graph: what a fact depends on is mostly
 //! settled before it, and only loops are gone round more than once. So the effort is that of the graph times the depth of
 //! its loops, whatever the order of the text.
 

@@ -1,6 +1,6 @@
 //! Which larger program does under SC what this one does under TSO when it delays the stores of a path?
 //!
-//! The extension R ⊕ σ of lazy-tso-reachability, Section 3: along σ, from a store to a load, stores are *issued*
+//! The extension R ⊕ σ of `[LazyTSO15]`, Section 3: along σ, from a store to a load, stores are *issued*
 //! into auxiliary registers instead of memory, loads look there first, and the stores reach memory when the path
 //! is over or left. `Exact` is the paper's construction: the program reaches the same goal states under TSO
 //! as before, and the first store of σ can no longer be delayed past σ's last load other than by the emulation.

@@ -1,10 +1,10 @@
 //! Which stores could be overtaken by which loads, and matter? An *attack* is a thread, a store that it delays
-//! and a later load that overtakes it. One delaying thread suffices (lazy-tso-reachability, Lemma 6), so trying
+//! and a later load that overtakes it. One delaying thread suffices (`[LazyTSO15]`, Lemma 6), so trying
 //! all attacks settles robustness.
 //!
 //! Most attacks are refuted by the program's text: every way from the store to the load has a fence or a
 //! locked instruction; nobody else writes what is loaded or touches what is stored; or the other threads have
-//! no chain of conflicts from the load back to the store (the critical cycles of Shasha and Snir). What is left
+//! no chain of conflicts from the load back to the store (the critical cycles of `[ShashaSnir88]`). What is left
 //! goes to `machine`, which looks for a run.
 //! Invariant: sets of cells are over-approximated, so an attack that is dropped here cannot succeed.
 

@@ -1,4 +1,4 @@
-//! Sequential consistency: every instruction acts on memory at once (lazy-tso-reachability, Section 2).
+//! Sequential consistency `[Lamport79]`: every instruction acts on memory at once (`[LazyTSO15]`, Section 2).
 
 use super::{State, Step, choices, decided, edges, local_step, modified, step};
 use crate::model::{Addr, Edge, EdgeId, Instr, Program, RegExpr, ThreadId, Value};

@@ -1,4 +1,5 @@
-//! Total store order: a FIFO buffer per thread between it and memory (lazy-tso-reachability, Figure 2).
+//! Total store order: a FIFO buffer per thread between it and memory (`[LazyTSO15]`, Figure 2;
+//! `[Owens09]` is where x86 gets it from).
 //!
 //! (ST) a store appends to the own buffer; (MEM) the oldest entry goes to memory at any time; (LB) a load takes
 //! the newest matching entry of the own buffer, (LM) else memory; (F) a fence needs the own buffer empty.
