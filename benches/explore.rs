@@ -3,10 +3,11 @@
 //! Before the times, one line for each size: the states and what each of them costs in memory.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use overtake::certify::Outcome;
 use overtake::engine::{self, Options};
 use overtake::front::tso;
 use overtake::model::Program;
-use overtake::query::{Goal, Limits, Model, Outcome};
+use overtake::query::{Goal, Limits, Model};
 use std::hint::black_box;
 use std::time::Duration;
 

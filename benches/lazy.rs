@@ -5,10 +5,11 @@
 //! Before the times, one line for each program: the rounds, and the states of all of them.
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use overtake::certify::{Outcome, Robustness};
 use overtake::engine::{self, Options};
 use overtake::front::tso;
 use overtake::model::Program;
-use overtake::query::{Goal, Limits, Outcome, Robustness};
+use overtake::query::{Goal, Limits};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -53,8 +54,8 @@ fn lazy(c: &mut Criterion) {
         let program = read(source, n);
         let outcome = check(&program);
         println!(
-            "{name}: {}, {} rounds, {} states",
-            outcome.verdict(),
+            "{name}: {:?}, {} rounds, {} states",
+            outcome.answer.verdict(),
             outcome.stats.iterations,
             outcome.stats.states
         );
@@ -75,8 +76,8 @@ fn oracle(c: &mut Criterion) {
         let program = read(source, n);
         let found = robust(&program);
         println!(
-            "{name}: {}, {} of {} attacks searched",
-            found.verdict(),
+            "{name}: {:?}, {} of {} attacks searched",
+            found.answer.verdict(),
             found.attacks.left,
             found.attacks.total
         );

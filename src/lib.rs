@@ -17,7 +17,7 @@
 //! ```
 //! use overtake::engine::{self, Options};
 //! use overtake::front::tso;
-//! use overtake::query::{Answer, Goal, Kind, Limits, Model, RobustAnswer};
+//! use overtake::query::{Answer, Goal, Kind, Limits, Model};
 //!
 //! let source = "
 //!     shared x, y
@@ -37,22 +37,22 @@
 //! // Not if threads simply take turns.
 //! let sc = Options { model: Model::Sc, ..Options::default() };
 //! let outcome = engine::check(&program, &goal, &sc, &Limits::default())?;
-//! assert!(matches!(outcome.answer, Answer::Safe(_)));
+//! assert!(matches!(outcome.answer, Answer::Holds(_)));
 //!
 //! // But on x86 they can: both loads overtake the store before them.
 //! let outcome = engine::check(&program, &goal, &Options::default(), &Limits::default())?;
 //! match &outcome.answer {
-//!     Answer::Violated(trace) => {
+//!     Answer::Fails(trace) => {
 //!         let loads = trace.events.iter().filter(|e| e.kind == Kind::Load);
 //!         assert!(loads.map(|e| e.value).eq([Some(0), Some(0)]));
 //!     }
-//!     Answer::Safe(_) => panic!("x86 has store buffers"),
+//!     Answer::Holds(_) => panic!("x86 has store buffers"),
 //!     Answer::Unknown(limit) => panic!("the search ended early: {limit:?}"),
 //! }
 //!
 //! // So the program is not robust. The witness names a store, and a load that overtakes it.
 //! let robustness = engine::robust(&program, &Options::default(), &Limits::default())?;
-//! let RobustAnswer::NotRobust(witness) = &robustness.answer else { panic!("TSO adds a behaviour") };
+//! let Answer::Fails(witness) = &robustness.answer else { panic!("TSO adds a behaviour") };
 //! let kind = |event: usize| witness.events[event].kind;
 //! assert_eq!((kind(witness.store), kind(witness.load)), (Kind::Store, Kind::Load));
 //! # Ok::<(), engine::Internal>(())
@@ -68,9 +68,10 @@
 //! | [`report`] | what do people and scripts get to see? Text, JSON, graphs |
 //! | [`compare`] | how do other tools answer, and how soon? Their commands, their outputs, the table |
 //! | [`engine`] | the one door: a program and a goal go in, an outcome comes out. Lazy and explicit engines |
-//! | [`robust`] | do SC and TSO differ? Attacks, the search for a witness, and happens-before, which judges it |
+//! | [`robust`] | do SC and TSO differ? Attacks, and the search for a witness or a triangular race |
 //! | [`extend`] | which larger program does under SC what this one does when it delays stores? |
 //! | [`reach`] | can the goal be reached? One search, made fast by storing little |
+//! | [`certify`] | is the claim true? The judges of runs, witnesses and races, and the answers they let through |
 //! | [`semantics`] | what do programs mean? Both memory models as plain definitions, and the replay of runs |
 //! | [`front`] | from text to a program, and back: one file or folder for each format |
 //! | [`query`] | the words that all share: goal, limits, trace, outcome |
@@ -79,6 +80,7 @@
 //! | [`limits`] | what may a run spend, and has it been spent? |
 
 pub mod analysis;
+pub mod certify;
 pub mod cli;
 #[cfg(feature = "compare")]
 pub mod compare;

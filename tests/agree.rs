@@ -10,6 +10,7 @@ mod common;
 use common::{
     Naive, SMALL, Shape, Taste, cases, naive, overseen_program, pointed_program, program, template_program,
 };
+use overtake::certify::Checked;
 use overtake::engine::{self, Engine, Options, Pruning};
 use overtake::model::Program;
 use overtake::query::Reductions;
@@ -34,22 +35,22 @@ fn searching() -> Options {
     Options { pruning: Pruning::Off, ..Options::default() }
 }
 
-fn ask(program: &Program, options: &Options) -> Answer {
+fn ask(program: &Program, options: &Options) -> Checked {
     ask_within(10 * MOST as u64, program, options)
 }
 
-fn ask_within(states: u64, program: &Program, options: &Options) -> Answer {
+fn ask_within(states: u64, program: &Program, options: &Options) -> Checked {
     let limits = Limits { states: Some(states), ..Limits::default() };
     let options = Options { engine: Engine::Explicit, ..options.clone() };
     engine::check(program, &Goal::of(program), &options, &limits).expect("no internal error").answer
 }
 
 /// The explorer's answer must not contradict the plain machine's, and must equal it where both are certain.
-fn same(plain: Naive, answer: &Answer, what: &str) -> Result<(), TestCaseError> {
+fn same(plain: Naive, answer: &Checked, what: &str) -> Result<(), TestCaseError> {
     let agree = matches!(
         (plain, answer),
-        (Naive::Violated, Answer::Violated(_))
-            | (Naive::Safe, Answer::Safe(_))
+        (Naive::Violated, Answer::Fails(_))
+            | (Naive::Safe, Answer::Holds(_))
             | (Naive::Bounded, Answer::Unknown(Limit::Buffer(_)))
             | (_, Answer::Unknown(Limit::States(_)))
     );
@@ -65,7 +66,7 @@ fn compare(program: &Program, model: Model, buffer: Option<usize>) -> Result<(),
     // A reduced search may need less buffer than the plain one, and then it proves more.
     let unbounded = OnceCell::new();
     let check = |options: Options, what: &str| match ask(program, &options) {
-        Answer::Safe(_) if plain == Naive::Bounded => {
+        Answer::Holds(_) if plain == Naive::Bounded => {
             let answer = unbounded.get_or_init(|| naive(program, &Goal::of(program), model, None, MOST / 4));
             prop_assert!(*answer != Naive::Violated, "{what}: safe with bounded buffers, violated without");
             Ok(())
@@ -92,7 +93,7 @@ fn find_within(states: u64, program: &Program, model: Model) -> Result<(), TestC
     for reductions in reductions() {
         let options = Options { model, reductions, workers: 1, ..searching() };
         let answer = ask_within(states, program, &options);
-        let found = matches!(answer, Answer::Violated(_) | Answer::Unknown(Limit::States(_)));
+        let found = matches!(answer, Answer::Fails(_) | Answer::Unknown(Limit::States(_)));
         prop_assert!(found, "{reductions:?}: the explorer says {answer:?}");
     }
     Ok(())
@@ -105,8 +106,8 @@ fn find_with_short_buffers(program: &Program) -> Result<(), TestCaseError> {
         let options = Options { model: Model::Tso, reductions, workers: 1, ..searching() };
         let answer = ask_within(FEW, program, &options);
         let wrong = match plain {
-            Naive::Violated => matches!(answer, Answer::Safe(_)),
-            Naive::Safe => matches!(answer, Answer::Violated(_)),
+            Naive::Violated => matches!(answer, Answer::Holds(_)),
+            Naive::Safe => matches!(answer, Answer::Fails(_)),
             Naive::Bounded | Naive::Unknown => false,
         };
         prop_assert!(!wrong, "{reductions:?}: the plain machine says {plain:?}, the explorer {answer:?}");
@@ -341,7 +342,7 @@ fn a_thread_may_come_back_with_more_in_its_buffer() {
     for reductions in reductions() {
         let options = Options { model: Model::Tso, reductions, workers: 1, ..searching() };
         let answer = ask(&program, &options);
-        assert!(matches!(answer, Answer::Violated(_)), "{reductions:?}: {answer:?}");
+        assert!(matches!(answer, Answer::Fails(_)), "{reductions:?}: {answer:?}");
     }
 }
 
@@ -370,9 +371,9 @@ fn a_store_that_a_loop_repeats_can_be_flushed_many_times() {
         let options = Options { model: Model::Tso, reductions, workers: 1, ..searching() };
         ask_within(4 * FEW, &program, &options)
     };
-    assert!(matches!(answer("1", true), Answer::Violated(_)));
-    assert!(matches!(answer("1", false), Answer::Violated(_)));
-    assert!(matches!(answer("2", true), Answer::Safe(_)));
+    assert!(matches!(answer("1", true), Answer::Fails(_)));
+    assert!(matches!(answer("1", false), Answer::Fails(_)));
+    assert!(matches!(answer("2", true), Answer::Holds(_)));
     assert!(matches!(answer("2", false), Answer::Unknown(Limit::States(_))));
 }
 

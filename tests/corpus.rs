@@ -8,10 +8,11 @@
 //!
 //! `OVERTAKE_COMBINATIONS=all cargo test --release --test corpus` tries all 512 combinations on every program.
 
+use overtake::certify::Outcome;
 use overtake::engine::{self, Engine, Form, Options, Pruning};
 use overtake::front::tso;
 use overtake::model::Program;
-use overtake::query::{Answer, Goal, Limit, Limits, Model, Outcome, Proof, RobustAnswer, Trace};
+use overtake::query::{Answer, Goal, Limit, Limits, Model, Proof, Question, Trace, Verdict};
 use overtake::query::{Reduction, Reductions};
 use overtake::reach::Order;
 use serde::Deserialize;
@@ -155,10 +156,14 @@ fn ask(case: &Case, options: &Options, most: u64) -> Outcome {
     ask_within(case, options, &Limits { states: Some(most), ..Limits::default() })
 }
 
+fn verdict(outcome: &Outcome) -> &'static str {
+    Question::Check.word(outcome.answer.verdict())
+}
+
 /// With unbounded buffers, as long as they do not seem to grow without end.
 fn ask_tso(case: &Case) -> Outcome {
     let few = ask(case, &plain(Model::Tso), FEW_TSO);
-    let may_end = few.verdict() == "unknown" && few.stats.longest_buffer < LONG_BUFFER;
+    let may_end = few.answer.verdict() == Verdict::Unknown && few.stats.longest_buffer < LONG_BUFFER;
     if may_end { ask(case, &plain(Model::Tso), MOST_TSO) } else { few }
 }
 
@@ -183,8 +188,8 @@ fn plain(model: Model) -> Options {
 fn decides_under_tso(case: &Case, outcome: &Outcome, how: &str) -> bool {
     let known = match case.row.tso {
         Expected::Unproved => match ask_tso(case).answer {
-            Answer::Safe(_) => Expected::Safe,
-            Answer::Violated(_) => Expected::Violated,
+            Answer::Holds(_) => Expected::Safe,
+            Answer::Fails(_) => Expected::Violated,
             Answer::Unknown(_) => Expected::Unproved,
         },
         known => known,
@@ -196,9 +201,9 @@ fn decides_under_tso(case: &Case, outcome: &Outcome, how: &str) -> bool {
 fn decides(case: &Case, expected: Expected, outcome: &Outcome, how: &str) -> bool {
     let contradicts = matches!(
         (expected, &outcome.answer),
-        (Expected::Safe, Answer::Violated(_)) | (Expected::Violated, Answer::Safe(_))
+        (Expected::Safe, Answer::Fails(_)) | (Expected::Violated, Answer::Holds(_))
     );
-    assert!(!contradicts, "{} is {}, not {expected:?} ({how})", case.name, outcome.verdict());
+    assert!(!contradicts, "{} is {}, not {expected:?} ({how})", case.name, verdict(&outcome));
     !matches!(outcome.answer, Answer::Unknown(_))
 }
 
@@ -336,14 +341,14 @@ fn the_lazy_engine_says_what_is_expected_and_proves_more_than_robust_programs() 
             undecided.add(case);
         }
         match &outcome.answer {
-            Answer::Safe(Proof::Robust { delays: 0, apart: false }) => {
+            Answer::Holds(Proof::Robust { delays: 0, apart: false }) => {
                 assert!(case.row.robust, "{}", case.name)
             }
-            Answer::Safe(Proof::Robust { delays: 0, apart: true }) => apart.add(case),
-            Answer::Safe(Proof::Robust { .. }) => with_delays.add(case),
-            Answer::Safe(Proof::Infeasible) => assert!(case.row.sc == Expected::Safe, "{}", case.name),
-            Answer::Safe(Proof::Exhausted) => panic!("{}: nothing exhausts TSO lazily", case.name),
-            Answer::Violated(trace) => judge_trace(case, trace),
+            Answer::Holds(Proof::Robust { delays: 0, apart: true }) => apart.add(case),
+            Answer::Holds(Proof::Robust { .. }) => with_delays.add(case),
+            Answer::Holds(Proof::Infeasible) => assert!(case.row.sc == Expected::Safe, "{}", case.name),
+            Answer::Holds(Proof::Exhausted) => panic!("{}: nothing exhausts TSO lazily", case.name),
+            Answer::Fails(trace) => judge_trace(case, trace, outcome.safe_under_sc),
             Answer::Unknown(_) => {}
         }
     });
@@ -353,10 +358,10 @@ fn the_lazy_engine_says_what_is_expected_and_proves_more_than_robust_programs() 
 }
 
 /// A violation that SC has too is shown under SC, and any other has a store that is overtaken.
-fn judge_trace(case: &Case, trace: &Trace) {
+fn judge_trace(case: &Case, trace: &Trace, safe_under_sc: bool) {
     let (name, delays) = (&case.name, trace.delays().len());
     let only_tso = case.row.sc == Expected::Safe;
-    assert_eq!(trace.safe_under_sc, only_tso, "{name}");
+    assert_eq!(safe_under_sc, only_tso, "{name}");
     assert_eq!(trace.model == Model::Tso, only_tso, "{name}");
     assert_eq!(delays > 0, only_tso, "{name} delays {delays} stores");
     if let Some((_, fewest)) = FEWEST_DELAYS.iter().find(|(n, _)| n == name) {
@@ -369,7 +374,7 @@ fn violations_with_known_delays_are_bundled_and_found_with_additive_delays_too()
     for (name, _) in FEWEST_DELAYS {
         let case = bundled(name);
         let outcome = lazy(&case, Form::Additive);
-        assert_eq!(outcome.verdict(), "violated", "{name}");
+        assert_eq!(verdict(&outcome), "violated", "{name}");
     }
 }
 
@@ -388,9 +393,9 @@ fn the_automatic_choice_says_what_is_expected() {
         let options = Options { workers: 1, ..Options::default() };
         let outcome = ask_within(case, &options, &Limits { states: Some(MOST_AUTO), ..Limits::default() });
         assert!(decides_under_tso(case, &outcome, "auto"), "{}: {:?}", case.name, outcome.answer);
-        if let Answer::Violated(trace) = &outcome.answer {
+        if let Answer::Fails(_) = &outcome.answer {
             let explicit = case.name == "blocks/inside.tso";
-            assert!(trace.safe_under_sc == (case.row.sc == Expected::Safe) || explicit, "{}", case.name);
+            assert!(outcome.safe_under_sc == (case.row.sc == Expected::Safe) || explicit, "{}", case.name);
         }
     });
 }
@@ -403,9 +408,9 @@ fn robustness_is_as_expected_with_static_pruning_and_without() {
             let limits = Limits { states: Some(MOST), ..Limits::default() };
             let found = engine::robust(&case.program, &options, &limits);
             let found = found.unwrap_or_else(|e| panic!("{}: {e}", case.name));
-            let verdict = if case.row.robust { "robust" } else { "not-robust" };
-            assert_eq!(found.verdict(), verdict, "{}, {pruning:?}, {workers} workers", case.name);
-            if let RobustAnswer::NotRobust(witness) = &found.answer {
+            let verdict = if case.row.robust { Verdict::Holds } else { Verdict::Fails };
+            assert_eq!(found.answer.verdict(), verdict, "{}, {pruning:?}, {workers} workers", case.name);
+            if let Answer::Fails(witness) = &found.answer {
                 assert!(witness.path().len() > 1 && witness.cycle.len() > 1, "{}", case.name);
             }
         }
@@ -420,7 +425,12 @@ fn triangular_races_are_where_they_are_expected() {
         let found = engine::triangular(&case.program, &options, &limits);
         let found = found.unwrap_or_else(|e| panic!("{}: {e}", case.name));
         if let Some(racy) = case.row.racy.or((!case.row.robust).then_some(true)) {
-            assert_eq!(found.verdict(), if racy { "racy" } else { "race-free" }, "{}", case.name);
+            assert_eq!(
+                found.answer.verdict(),
+                if racy { Verdict::Fails } else { Verdict::Holds },
+                "{}",
+                case.name
+            );
         }
     });
 }

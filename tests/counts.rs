@@ -6,7 +6,7 @@
 
 use overtake::engine::{self, Engine, Options};
 use overtake::front::tso;
-use overtake::query::{Goal, Limits, Model};
+use overtake::query::{Goal, Limits, Model, Question};
 use std::path::Path;
 
 /// File below `programs`, its N, model, engine.
@@ -38,7 +38,7 @@ fn count(&(file, n, model, engine): &(&str, i64, Model, Engine)) -> String {
     let outcome = engine::check(&program, &Goal::of(&program), &options, &Limits::default());
     let outcome = outcome.expect("no internal error");
     let (states, transitions) = (outcome.stats.states, outcome.stats.transitions);
-    let (model, verdict) = (model.name(), outcome.verdict());
+    let (model, verdict) = (model.name(), Question::Check.word(outcome.answer.verdict()));
     format!("{file} N={n} {model} {engine:?}: {verdict}, {states} states, {transitions} transitions\n")
 }
 

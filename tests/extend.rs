@@ -152,7 +152,7 @@ fn projected(program: &Program, goal: &Goal, new: &Extended) -> Result<bool, Tes
     let options = Options { model: Model::Sc, workers: 1, ..Options::default() };
     let limits = Limits { states: Some(10 * MOST as u64), ..Limits::default() };
     let outcome = engine::check(&new.program, &new.goal, &options, &limits).expect("no internal error");
-    let Answer::Violated(trace) = outcome.answer else { return Ok(false) };
+    let Answer::Fails(trace) = outcome.answer else { return Ok(false) };
     let actions: Vec<_> = trace.events.iter().map(|e| e.action).collect();
     let run = project(&new.program, &actions);
     let done = replay::perform(program, Model::Tso, goal, run, &Limits::default());

@@ -1,6 +1,6 @@
 //! Is happens-before what it should be? Robustness is defined without it: a TSO computation is harmless iff some SC
 //! computation has the same dependencies. All computations of small random programs are held against that, and so
-//! is the claim that witnesses are all one has to look for (lazy-tso-reachability, Lemma 6).
+//! is the claim that witnesses are all one has to look for ([LazyTSO], Lemma 6).
 //!
 //! `OVERTAKE_PROGRAMS=20000 cargo test --release --test hb` tries more programs than the default.
 
@@ -8,10 +8,11 @@ mod common;
 
 use common::robustness::{Run, Then, Wanted, brute_robust, runs, sc_dependencies};
 use common::{SMALL, Shape, Shown, Taste, cases, program};
+use overtake::certify::happens_before::HappensBefore;
+use overtake::certify::witness::{Attack, Broken, check_witness, flush_of, normalised};
 use overtake::front::tso;
 use overtake::model::{Program, ThreadId};
 use overtake::query::{Event, Goal, Kind, Limits, Model, Relation};
-use overtake::robust::hb::{Attack, Broken, HappensBefore, check_witness, flush_of, normalised};
 use overtake::semantics::replay;
 use petgraph::graph::NodeIndex;
 use proptest::prelude::*;

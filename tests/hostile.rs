@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Naive, naive};
+use overtake::certify::Checked;
 use overtake::engine::{self, Engine, Options};
 use overtake::front::{ron as format, tso};
 use overtake::model::Program;
@@ -12,7 +13,7 @@ use overtake::query::Reductions;
 use overtake::query::{Answer, Goal, Limit, Limits, Model};
 
 /// What `check` says of the program.
-fn answer(program: &Program, model: Model) -> Answer {
+fn answer(program: &Program, model: Model) -> Checked {
     let options = Options { model, workers: 1, ..Options::default() };
     let limits = Limits { states: Some(100_000), ..Limits::default() };
     engine::check(program, &Goal::of(program), &options, &limits).expect("no internal error").answer
@@ -24,8 +25,8 @@ fn check(source: &str, expect: Naive) {
     let program = tso::read(source, &[]).unwrap_or_else(|wrong| panic!("{source}\n{wrong:?}")).program;
     for model in [Model::Sc, Model::Tso] {
         let found = match answer(&program, model) {
-            Answer::Violated(_) => Naive::Violated,
-            Answer::Safe(_) => Naive::Safe,
+            Answer::Fails(_) => Naive::Violated,
+            Answer::Holds(_) => Naive::Safe,
             Answer::Unknown(_) => Naive::Unknown,
         };
         assert_eq!(found, expect, "{model:?}\n{source}");
@@ -162,7 +163,7 @@ fn two_hundred_threads_get_an_answer() {
         let program = tso::read(&format!("{source}{property}\n"), &[]).expect("it is readable").program;
         answer(&program, Model::Tso)
     };
-    assert!(matches!(found("forbid [x] == 200"), Answer::Violated(_)));
+    assert!(matches!(found("forbid [x] == 200"), Answer::Fails(_)));
     assert!(matches!(found("never [x] == 0"), Answer::Unknown(_)));
 }
 
@@ -171,11 +172,11 @@ fn what_does_not_fit_is_named() {
     let source =
         "shared x[1048576]\nthread p\n r = any(0..2)\n store [x + r * 500000], 1\nend\nforbid [x] == 2\n";
     let program = tso::read(source, &[]).expect("it is readable").program;
-    assert!(!matches!(answer(&program, Model::Tso), Answer::Violated(_)));
+    assert!(!matches!(answer(&program, Model::Tso), Answer::Fails(_)));
     let wide =
         "shared x[100000]\nthread p\n r = any(0..100000 / 2)\n store [x + r], r\nend\nforbid [x] == 2\n";
     let program = tso::read(wide, &[]).expect("it is readable").program;
-    assert!(!matches!(answer(&program, Model::Tso), Answer::Violated(_)));
+    assert!(!matches!(answer(&program, Model::Tso), Answer::Fails(_)));
     let options = Options { engine: Engine::Explicit, reductions: Reductions::NONE, ..Options::default() };
     let outcome = engine::check(&program, &Goal::of(&program), &options, &Limits::default());
     let answer = outcome.expect("no internal error").answer;
@@ -199,7 +200,7 @@ fn preparing_a_large_program_ends() {
     let wandering = format!("shared a[{cells}], b = 1\nthread p\n{copies}end\nforbid [a] == 5\n");
     for source in [&many_registers[..], many_places, &wandering] {
         let program = tso::read(source, &[]).expect("it is readable").program;
-        assert!(!matches!(answer(&program, Model::Sc), Answer::Violated(_)));
+        assert!(!matches!(answer(&program, Model::Sc), Answer::Fails(_)));
     }
 }
 

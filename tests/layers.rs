@@ -180,6 +180,9 @@ fn a_path_upward_is_noticed() {
     assert_eq!(violations("reach/visited.rs", "use crate::semantics::State;").len(), 1);
     assert_eq!(violations("semantics/sc.rs", "use crate::reach::Order;").len(), 1);
     assert_eq!(violations("query/goal.rs", "use crate::engine::Options;").len(), 1);
+    for judged in ["machine", "reach", "robust", "engine"] {
+        assert_eq!(violations("certify/run.rs", &format!("use crate::{judged}::Options;")).len(), 1);
+    }
     assert_eq!(violations("novelty/mod.rs", "").len(), 1);
 }
 

@@ -8,17 +8,17 @@ mod common;
 
 use common::robustness::brute_robust;
 use common::{Naive, SMALL, Shape, Shown, Taste, cases, naive, pointed_program, program, template_program};
+use overtake::certify::Checked;
 use overtake::engine::{self, Engine, Options};
 use overtake::engine::{Form, Pruning};
 use overtake::front::tso;
 use overtake::model::Program;
-use overtake::query::Reductions;
-use overtake::query::{Answer, Goal, Limit, Limits, Model, RobustAnswer};
+use overtake::query::{Answer, Goal, Limit, Limits, Model, Reductions};
 use proptest::prelude::*;
 
 const MOST: usize = 20_000;
 
-fn lazy(program: &Program, iterations: Option<u64>, pruning: Pruning) -> Answer {
+fn lazy(program: &Program, iterations: Option<u64>, pruning: Pruning) -> Checked {
     let options = Options { engine: Engine::Lazy, iterations, pruning, workers: 1, ..Options::default() };
     let states = iterations.map(|_| 10 * MOST as u64);
     let limits = Limits { states, ..Limits::default() };
@@ -35,8 +35,8 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
         let answer = lazy(program, None, pruning);
         let agree = matches!(
             (plain, &answer),
-            (Naive::Violated, Answer::Violated(_))
-                | (Naive::Safe, Answer::Safe(_))
+            (Naive::Violated, Answer::Fails(_))
+                | (Naive::Safe, Answer::Holds(_))
                 | (_, Answer::Unknown(Limit::FrozenBuffers))
         );
         prop_assert!(agree, "{pruning:?}: the plain machine says {plain:?}, the lazy engine {answer:?}");
@@ -53,9 +53,9 @@ fn additive(program: &Program) -> Result<(), TestCaseError> {
     let answer = engine::check(program, &goal, &options, &limits).expect("no internal error").answer;
     let agree = match (plain, &answer) {
         (Naive::Violated, answer) => {
-            matches!(answer, Answer::Violated(_) | Answer::Unknown(Limit::FrozenBuffers | Limit::States(_)))
+            matches!(answer, Answer::Fails(_) | Answer::Unknown(Limit::FrozenBuffers | Limit::States(_)))
         }
-        (Naive::Safe, answer) => !matches!(answer, Answer::Violated(_)),
+        (Naive::Safe, answer) => !matches!(answer, Answer::Fails(_)),
         _ => true,
     };
     prop_assert!(agree, "the plain machine says {plain:?}, the lazy engine {answer:?}");
@@ -67,10 +67,8 @@ fn compatible(program: &Program) -> Result<(), TestCaseError> {
     let plain = naive(program, &Goal::of(program), Model::Tso, Some(3), MOST);
     for pruning in [Pruning::On, Pruning::Off] {
         let answer = lazy(program, Some(8), pruning);
-        let contradict = matches!(
-            (plain, &answer),
-            (Naive::Violated, Answer::Safe(_)) | (Naive::Safe, Answer::Violated(_))
-        );
+        let contradict =
+            matches!((plain, &answer), (Naive::Violated, Answer::Holds(_)) | (Naive::Safe, Answer::Fails(_)));
         prop_assert!(
             !contradict,
             "{pruning:?}: the plain machine says {plain:?}, the lazy engine {answer:?}"
@@ -104,9 +102,9 @@ fn robust(program: &Program) -> Result<(), TestCaseError> {
         let options = Options { reductions, pruning, workers, ..Options::default() };
         let found = engine::robust(program, &options, &Limits::default()).expect("no internal error");
         let is_robust = match found.answer {
-            RobustAnswer::Robust => true,
-            RobustAnswer::NotRobust(_) => false,
-            RobustAnswer::Unknown(limit) => panic!("{limit:?} without limits"),
+            Answer::Holds(()) => true,
+            Answer::Fails(_) => false,
+            Answer::Unknown(limit) => panic!("{limit:?} without limits"),
         };
         prop_assert_eq!(is_robust, expected, "{:?}, {:?}", reductions, pruning);
     }
@@ -123,8 +121,7 @@ fn robust_either_way(program: &Program) -> Result<(), TestCaseError> {
     let (with, without) = (ask(Reductions::ALL, Pruning::On), ask(Reductions::NONE, Pruning::Off));
     let contradict = matches!(
         (&with, &without),
-        (RobustAnswer::Robust, RobustAnswer::NotRobust(_))
-            | (RobustAnswer::NotRobust(_), RobustAnswer::Robust)
+        (Answer::Holds(()), Answer::Fails(_)) | (Answer::Fails(_), Answer::Holds(()))
     );
     prop_assert!(!contradict, "with reductions {with:?}, without {without:?}");
     Ok(())

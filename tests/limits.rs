@@ -11,8 +11,8 @@ use overtake::front::{litmus, promela, trencher, tso};
 use overtake::limits::{Limit, Limits};
 use overtake::model::Program;
 use overtake::model::litmus::Litmus;
-use overtake::query::repair::{Aim, RepairAnswer};
-use overtake::query::{Answer, Goal, Model, RaceAnswer, RobustAnswer};
+use overtake::query::repair::Aim;
+use overtake::query::{Answer, Goal, Model};
 use overtake::repair::{self, Allowed, Wanted};
 use overtake::report;
 use ran::*;
@@ -55,9 +55,9 @@ fn no_other_door_opens_either() {
     let options = Options::with_workers(1);
     for (limits, limit) in reached() {
         let robust = engine::robust(&program, &options, &limits).unwrap();
-        assert!(matches!(robust.answer, RobustAnswer::Unknown(l) if l == limit), "{limit:?}");
+        assert!(matches!(robust.answer, Answer::Unknown(l) if l == limit), "{limit:?}");
         let races = engine::triangular(&program, &options, &limits).unwrap();
-        assert!(matches!(races.answer, RaceAnswer::Unknown(l) if l == limit), "{limit:?}");
+        assert!(matches!(races.answer, Answer::Unknown(l) if l == limit), "{limit:?}");
         assert_eq!(engine::outcomes(&program, &[], &options, &limits).states, Err(limit.clone()));
         let extended = engine::extended(&program, &Goal::of(&program), &options, &limits, 1).unwrap();
         assert_eq!(extended.err(), Some(limit));
@@ -72,7 +72,7 @@ fn nothing_is_repaired_once_a_limit_is_reached() {
             let allowed = Allowed { fence: Some(1), ..Allowed::default() };
             let (wanted, options) = (Wanted { aim, list: 1 }, Options::with_workers(1));
             let repair = repair::repair(&program, &wanted, &allowed, &options, &limits).unwrap();
-            assert!(matches!(repair.answer, RepairAnswer::Unknown(l) if l == limit), "{aim:?} {limit:?}");
+            assert!(matches!(repair.answer, Answer::Unknown(l) if l == limit), "{aim:?} {limit:?}");
         }
     }
 }
@@ -107,7 +107,7 @@ fn a_limit_that_comes_at_any_time_ends_the_run() {
             let outcome = engine::check(&program, &goal, &options, &limits).unwrap();
             let late = Limit::Time(Duration::from_micros(micros));
             assert!(
-                matches!(&outcome.answer, Answer::Violated(t) if t.model == Model::Tso)
+                matches!(&outcome.answer, Answer::Fails(t) if t.model == Model::Tso)
                     || matches!(&outcome.answer, Answer::Unknown(l) if *l == late),
                 "{:?}",
                 outcome.answer

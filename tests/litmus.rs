@@ -49,7 +49,7 @@ fn check(source: &str, sc: bool, tso: bool) {
         assert_eq!(found.iter().any(|v| litmus.holds(&program, v)), expected, "{model:?}\n{source}");
         let options = Options { model, workers: 1, ..Options::default() };
         let outcome = engine::check(&program, &Goal::of(&program), &options, &Limits::default());
-        let violated = matches!(outcome.expect("no internal error").answer, Answer::Violated(_));
+        let violated = matches!(outcome.expect("no internal error").answer, Answer::Fails(_));
         assert_eq!(violated, expected, "{model:?}\n{source}");
     }
 }
@@ -118,7 +118,7 @@ fn quantifiers_ask_for_the_predicate_or_its_opposite() {
     check(&x86(rows, "~exists (1:EAX=1)"), true, true);
     let (program, litmus) = test(&x86(rows, r"forall (1:EAX=0 \/ 1:EAX=1)"));
     let outcome = engine::check(&program, &Goal::of(&program), &Options::default(), &Limits::default());
-    assert!(matches!(outcome.expect("no internal error").answer, Answer::Safe(_)));
+    assert!(matches!(outcome.expect("no internal error").answer, Answer::Holds(_)));
     assert_eq!(litmus.condition, r"1:EAX=0 \/ 1:EAX=1");
 }
 
@@ -249,7 +249,7 @@ fn an_access_through_a_wrong_address_is_an_error_of_the_program() {
     ] {
         let (program, _) = test(&alone("0:rcx=x", lines, "x"));
         let outcome = engine::check(&program, &Goal::of(&program), &Options::default(), &Limits::default());
-        assert!(matches!(outcome.expect("no internal error").answer, Answer::Violated(_)), "{lines}");
+        assert!(matches!(outcome.expect("no internal error").answer, Answer::Fails(_)), "{lines}");
         let found = engine::outcomes(&program, &[], &Options::default(), &Limits::default());
         assert!(found.goes_wrong && found.states.is_ok_and(|s| s.is_empty()), "{lines}");
     }

@@ -8,7 +8,7 @@ use common::{Naive, naive};
 use overtake::engine::{self, Engine, Options};
 use overtake::front::{Diagnostic, Input, rmm, trencher, tso};
 use overtake::model::Program;
-use overtake::query::{Answer, Goal, Limits, Model, RobustAnswer};
+use overtake::query::{Answer, Goal, Limits, Model};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,8 +22,8 @@ fn program(read: Reader, source: &str) -> Program {
 fn verdict(program: &Program, model: Model, engine: Engine, limits: &Limits) -> &'static str {
     let options = Options { model, engine, workers: 1, ..Options::default() };
     match engine::check(program, &Goal::of(program), &options, limits).expect("no internal error").answer {
-        Answer::Violated(_) => "violated",
-        Answer::Safe(_) => "safe",
+        Answer::Fails(_) => "violated",
+        Answer::Holds(_) => "safe",
         Answer::Unknown(_) => "unknown",
     }
 }
@@ -31,9 +31,9 @@ fn verdict(program: &Program, model: Model, engine: Engine, limits: &Limits) -> 
 fn robustness(program: &Program, limits: &Limits) -> &'static str {
     let options = Options { workers: 1, ..Options::default() };
     match engine::robust(program, &options, limits).expect("no internal error").answer {
-        RobustAnswer::Robust => "robust",
-        RobustAnswer::NotRobust(_) => "not-robust",
-        RobustAnswer::Unknown(_) => "unknown",
+        Answer::Holds(()) => "robust",
+        Answer::Fails(_) => "not-robust",
+        Answer::Unknown(_) => "unknown",
     }
 }
 

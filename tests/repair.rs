@@ -6,10 +6,11 @@
 mod common;
 
 use common::{SMALL, Shape, Taste, cases, program};
+use overtake::certify::Remaining;
 use overtake::engine::{self, Options};
 use overtake::model::{Instr, Loc, Program, ThreadId};
-use overtake::query::repair::{Aim, Change, Cheapest, RepairAnswer};
-use overtake::query::{Answer, Goal, Limit, Limits, Model, RaceAnswer, RobustAnswer};
+use overtake::query::repair::{Aim, Change, Cheapest, Enough};
+use overtake::query::{Answer, Goal, Limit, Limits, Model};
 use overtake::repair::{Allowed, Wanted, apply, prune, repair};
 use proptest::prelude::*;
 
@@ -25,24 +26,24 @@ fn holds(program: &Program, aim: Aim) -> Option<bool> {
     match aim {
         Aim::Robustness => {
             match engine::robust(program, &options(), &limits()).expect("no internal error").answer {
-                RobustAnswer::Robust => Some(true),
-                RobustAnswer::NotRobust(_) => Some(false),
-                RobustAnswer::Unknown(_) => None,
+                Answer::Holds(()) => Some(true),
+                Answer::Fails(_) => Some(false),
+                Answer::Unknown(_) => None,
             }
         }
         Aim::Property => {
             let goal = Goal::of(program);
             match engine::check(program, &goal, &options(), &limits()).expect("no internal error").answer {
-                Answer::Safe(_) => Some(true),
-                Answer::Violated(_) => Some(false),
+                Answer::Holds(_) => Some(true),
+                Answer::Fails(_) => Some(false),
                 Answer::Unknown(_) => None,
             }
         }
         Aim::Triangular => {
             match engine::triangular(program, &options(), &limits()).expect("no internal error").answer {
-                RaceAnswer::RaceFree => Some(true),
-                RaceAnswer::Racy(_) => Some(false),
-                RaceAnswer::Unknown(_) => None,
+                Answer::Holds(()) => Some(true),
+                Answer::Fails(_) => Some(false),
+                Answer::Unknown(_) => None,
             }
         }
     }
@@ -56,8 +57,8 @@ fn limits() -> Limits {
 fn fails_under_sc(program: &Program) -> Option<bool> {
     let options = Options { model: Model::Sc, ..options() };
     match engine::check(program, &Goal::of(program), &options, &limits()).expect("no internal error").answer {
-        Answer::Safe(_) => Some(false),
-        Answer::Violated(_) => Some(true),
+        Answer::Holds(_) => Some(false),
+        Answer::Fails(_) => Some(true),
         Answer::Unknown(_) => None,
     }
 }
@@ -124,12 +125,12 @@ fn agrees_on(
     let wanted = Wanted { aim, list: 10_000 };
     let found = repair(program, &wanted, allowed, &options(), &limits()).expect("no internal error");
     if aim == Aim::Property && fails_under_sc(program) == Some(true) {
-        prop_assert!(matches!(found.answer, RepairAnswer::FailsUnderSc(_)), "{:?}", found.answer);
+        prop_assert!(matches!(found.answer, Answer::Fails(Remaining::UnderSc(_))), "{:?}", found.answer);
         return Ok(true);
     }
     let forced = by_force(program, aim, &changes);
     match (found.answer, forced) {
-        (RepairAnswer::Enough(enough), Some(Some((least, sets)))) if enough.cheapest == Cheapest::Proved => {
+        (Answer::Holds(enough), Some(Some((least, sets)))) if enough.cheapest == Cheapest::Proved => {
             prop_assert_eq!(enough.cost, least, "found {:?}, brute force {:?}", enough.sets, sets);
             prop_assert!(!enough.more);
             let sorted = |sets: Vec<Vec<Change>>| {
@@ -149,10 +150,10 @@ fn agrees_on(
             }
             Ok(true)
         }
-        (RepairAnswer::Remains { .. }, Some(None)) => Ok(true),
+        (Answer::Fails(Remaining::Whatever { .. }), Some(None)) => Ok(true),
         // A program was undecided on the way.
-        (_, None) | (RepairAnswer::Unknown(_), _) => Ok(false),
-        (RepairAnswer::Enough(enough), Some(Some(_))) if enough.cheapest != Cheapest::Proved => Ok(false),
+        (_, None) | (Answer::Unknown(_), _) => Ok(false),
+        (Answer::Holds(enough), Some(Some(_))) if enough.cheapest != Cheapest::Proved => Ok(false),
         (answer, forced) => {
             prop_assert!(false, "found {answer:?}, brute force {forced:?}");
             Ok(false)
@@ -170,7 +171,7 @@ fn pruned(program: &Program) -> Result<(), TestCaseError> {
     let found = prune(program, &wanted, &options(), &limits()).expect("no internal error");
     let as_it_is = holds(program, Aim::Robustness);
     match found.answer {
-        RepairAnswer::Enough(enough) => {
+        Answer::Holds(enough) => {
             prop_assert_eq!(as_it_is, Some(true));
             let with = |kept: &[Change]| {
                 let mut parts = program.to_parts();
@@ -192,9 +193,9 @@ fn pruned(program: &Program) -> Result<(), TestCaseError> {
                 prop_assert_eq!(holds(&with(&less), Aim::Robustness), Some(false));
             }
         }
-        RepairAnswer::Remains { .. } => prop_assert_eq!(as_it_is, Some(false)),
+        Answer::Fails(Remaining::Whatever { .. }) => prop_assert_eq!(as_it_is, Some(false)),
         // Without its fences the program may have more states than the limit.
-        RepairAnswer::Unknown(Limit::States(_)) => {}
+        Answer::Unknown(Limit::States(_)) => {}
         other => prop_assert!(false, "{other:?}"),
     }
     Ok(())
@@ -260,7 +261,7 @@ fn read(source: &str) -> Program {
 }
 
 #[track_caller]
-fn answer(source: &str, aim: Aim, allowed: &Allowed) -> RepairAnswer {
+fn answer(source: &str, aim: Aim, allowed: &Allowed) -> Answer<Enough, Remaining> {
     let wanted = Wanted { aim, list: 1 };
     repair(&read(source), &wanted, allowed, &options(), &Limits::default()).expect("no internal error").answer
 }
@@ -272,7 +273,7 @@ const SB: &str = "shared x, y; thread p; store [x], 1; M: load r, [y]; end; \
 fn store_buffering_needs_a_fence_in_each_thread() {
     for aim in [Aim::Robustness, Aim::Property, Aim::Triangular] {
         match answer(SB, aim, &fences()) {
-            RepairAnswer::Enough(enough) => assert_eq!((enough.cost, enough.cheapest), (2, Cheapest::Proved)),
+            Answer::Holds(enough) => assert_eq!((enough.cost, enough.cheapest), (2, Cheapest::Proved)),
             other => panic!("{other:?}"),
         }
     }
@@ -282,7 +283,7 @@ fn store_buffering_needs_a_fence_in_each_thread() {
 fn what_is_cheaper_is_taken() {
     let allowed = Allowed { fence: Some(3), atomic: Some(2), ..Allowed::default() };
     match answer(SB, Aim::Robustness, &allowed) {
-        RepairAnswer::Enough(enough) => {
+        Answer::Holds(enough) => {
             assert_eq!(enough.cost, 4);
             assert!(enough.sets[0].iter().all(|c| matches!(c, Change::Atomic { .. })), "{:?}", enough.sets);
         }
@@ -302,7 +303,7 @@ fn a_run_remains_where_nothing_is_allowed() {
         Allowed::default(),
     ] {
         let answer = answer(SB, Aim::Robustness, &allowed);
-        assert!(matches!(answer, RepairAnswer::Remains { .. }), "{allowed:?}: {answer:?}");
+        assert!(matches!(answer, Answer::Fails(Remaining::Whatever { .. })), "{allowed:?}: {answer:?}");
     }
 }
 
@@ -310,7 +311,7 @@ fn a_run_remains_where_nothing_is_allowed() {
 fn no_fence_helps_against_what_sc_does() {
     let source = "shared x; thread p; load r, [x]; store [x], r + 1; end; \
                   thread q; load r, [x]; store [x], r + 1; end; exists [x] == 1";
-    assert!(matches!(answer(source, Aim::Property, &fences()), RepairAnswer::FailsUnderSc(_)));
+    assert!(matches!(answer(source, Aim::Property, &fences()), Answer::Fails(Remaining::UnderSc(_))));
 }
 
 /// A run inside a block can be against the property though the program is robust: the others' stores are frozen.
@@ -331,7 +332,7 @@ fn a_frozen_last_store_can_be_locked() {
     let allowed = Allowed { atomic: Some(1), ..fences() };
     assert!(agrees(&read(source), Aim::Property, &allowed).expect("brute force agrees"));
     match answer(source, Aim::Property, &allowed) {
-        RepairAnswer::Enough(enough) => assert_eq!(enough.cost, 1, "{:?}", enough.sets),
+        Answer::Holds(enough) => assert_eq!(enough.cost, 1, "{:?}", enough.sets),
         other => panic!("{other:?}"),
     }
 }
@@ -350,8 +351,8 @@ fn a_store_that_a_final_state_freezes_can_be_fenced_at_the_end() {
     for source in sources {
         assert!(agrees(&read(&source), Aim::Property, &fences()).expect("brute force agrees"), "{source}");
         match answer(&source, Aim::Property, &fences()) {
-            RepairAnswer::Enough(enough) => assert_eq!(enough.cost, 1, "{source}: {:?}", enough.sets),
-            RepairAnswer::FailsUnderSc(_) if source.contains("store [x], 2") => {}
+            Answer::Holds(enough) => assert_eq!(enough.cost, 1, "{source}: {:?}", enough.sets),
+            Answer::Fails(Remaining::UnderSc(_)) if source.contains("store [x], 2") => {}
             other => panic!("{source}: {other:?}"),
         }
     }
@@ -435,7 +436,7 @@ fn recorded_numbers_of_fences_agree() {
         let wanted = Wanted { aim: Aim::Robustness, list: 1 };
         let found = repair(&program, &wanted, &fences(), &options(), &Limits::default());
         match found.expect("no internal error").answer {
-            RepairAnswer::Enough(enough) => {
+            Answer::Holds(enough) => {
                 assert_eq!(Some(enough.sets[0].len() as u64), row["expect"].as_u64(), "{file}");
             }
             other => panic!("{file}: {other:?}"),

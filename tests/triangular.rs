@@ -10,13 +10,12 @@ mod common;
 use common::robustness::brute_robust;
 use common::{SMALL, Shape, Taste, cases, program};
 use overtake::analysis::interval::Intervals;
+use overtake::certify::{Confirmed, race};
 use overtake::engine::{self, Options, Pruning};
 use overtake::front::tso;
 use overtake::model::{Addr, Edge, Instr, Program, ThreadId};
-use overtake::query::Reductions;
-use overtake::query::{Event, Limit, Limits, RaceAnswer, RobustAnswer};
+use overtake::query::{Answer, Event, Limit, Limits, Race, Reductions};
 use overtake::reach::Order;
-use overtake::robust::triangular::race;
 use overtake::semantics::{State, sc};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashSet};
@@ -128,10 +127,10 @@ fn writes(program: &Program, event: &Event) -> bool {
     matches!(instr, Instr::Store { .. } | Instr::Rmw { .. }) && event.trap.is_none()
 }
 
-fn ask(program: &Program, options: &Options) -> RaceAnswer {
+fn ask(program: &Program, options: &Options) -> Answer<(), Confirmed<Race>> {
     let limits = Limits { states: Some(4 * MOST as u64), ..Limits::default() };
     let found = engine::triangular(program, options, &limits).expect("no internal error");
-    if let RaceAnswer::Racy(race) = &found.answer {
+    if let Answer::Fails(race) = &found.answer {
         assert_eq!(race::check(program, race, &Limits::default()), Ok(Ok(())));
     }
     found.answer
@@ -160,11 +159,11 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
     for ((reductions, order, workers), pruning) in unpruned.into_iter().chain([(ways[0], Pruning::On)]) {
         let options = Options { reductions, order, workers, pruning, ..Options::default() };
         let racy = match ask(program, &options) {
-            RaceAnswer::Racy(_) => true,
-            RaceAnswer::RaceFree => false,
+            Answer::Fails(_) => true,
+            Answer::Holds(()) => false,
             // Going deep may mean following a counter without end, past the race.
-            RaceAnswer::Unknown(Limit::States(_)) if expected && order == Order::DepthFirst => continue,
-            RaceAnswer::Unknown(limit) => {
+            Answer::Unknown(Limit::States(_)) if expected && order == Order::DepthFirst => continue,
+            Answer::Unknown(limit) => {
                 return Err(TestCaseError::fail(format!("{limit:?} where brute force has an answer")));
             }
         };
@@ -176,18 +175,18 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
 /// Who has no race is robust, says the oracle.
 fn sufficient(program: &Program) -> Result<(), TestCaseError> {
     let options = Options { workers: 1, ..Options::default() };
-    if !matches!(ask(program, &options), RaceAnswer::RaceFree) {
+    if !matches!(ask(program, &options), Answer::Holds(())) {
         return Ok(());
     }
     let limits = Limits { states: Some(MOST as u64), ..Limits::default() };
     let found = engine::robust(program, &options, &limits).expect("no internal error");
-    prop_assert!(!matches!(found.answer, RobustAnswer::NotRobust(_)), "race-free, and not robust");
+    prop_assert!(!matches!(found.answer, Answer::Fails(_)), "race-free, and not robust");
     Ok(())
 }
 
 /// And so says the definition of robustness.
 fn sufficient_by_definition(program: &Program) -> Result<(), TestCaseError> {
-    if matches!(ask(program, &Options { workers: 1, ..Options::default() }), RaceAnswer::RaceFree) {
+    if matches!(ask(program, &Options { workers: 1, ..Options::default() }), Answer::Holds(())) {
         prop_assert!(brute_robust(program, 10_000) != Some(false), "race-free, and not robust");
     }
     Ok(())
@@ -203,7 +202,7 @@ fn what_no_value_lets_a_block_do_is_no_race() {
         );
         let program = tso::read(&source, &[]).expect("a program").program;
         same(&program).expect("all ways agree");
-        matches!(ask(&program, &Options::default()), RaceAnswer::Racy(_))
+        matches!(ask(&program, &Options::default()), Answer::Fails(_))
     };
     assert!(racy(0) && racy(1));
     assert!(!racy(5));

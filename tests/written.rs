@@ -323,8 +323,8 @@ fn behaviour(program: &Program, observed: &[Atom], model: Model) -> Option<(Stat
     let found = engine::outcomes(program, observed, &options, &limits);
     let outcome = engine::check(program, &Goal::of(program), &options, &limits).expect("no internal error");
     let violated = match outcome.answer {
-        Answer::Violated(_) => true,
-        Answer::Safe(_) => false,
+        Answer::Fails(_) => true,
+        Answer::Holds(_) => false,
         Answer::Unknown(_) => return None,
     };
     Some((found.states.ok()?, found.goes_wrong, violated))

@@ -2,11 +2,10 @@
 
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::{CheckArgs, EngineArg, Exit, ExtensionArg, ModelArg, OrderArg, input, limits};
+use super::{CheckArgs, EngineArg, Exit, ExtensionArg, ModelArg, OrderArg, answer, input, limits};
 use crate::analysis::interval;
 use crate::engine::{self, Engine, Form, Options};
-use crate::model::Program;
-use crate::query::{Answer, Goal, Model, Outcome};
+use crate::query::{Goal, Model};
 use crate::reach::Order;
 use crate::report;
 use std::path::Path;
@@ -95,37 +94,10 @@ fn check(
     };
     match result {
         Ok(outcome) => {
-            show(file, args, &program, &outcome, terminal);
-            exit(&outcome)
+            let name = file.display().to_string();
+            let document = report::check::document(&program, &name, &outcome, limits::peak_kb());
+            answer::show(document, search, terminal)
         }
         Err(bug) => terminal.internal_error(file, &bug.to_string()),
     }
-}
-
-fn exit(outcome: &Outcome) -> Exit {
-    match outcome.answer {
-        Answer::Safe(_) => Exit::Good,
-        Answer::Violated(_) => Exit::Violated,
-        Answer::Unknown(_) => Exit::Unknown,
-    }
-}
-
-fn show(file: &Path, args: &CheckArgs, program: &Program, outcome: &Outcome, terminal: &Terminal) {
-    let (name, search) = (file.display().to_string(), &args.search);
-    if search.json {
-        let object = report::json::outcome(program, &name, outcome, limits::peak_kb());
-        return terminal.print(&format!("{object}\n"));
-    }
-    for warning in &outcome.warnings {
-        terminal.warning(&format!("{name}: {warning}"));
-    }
-    let several = search.files.len() > 1;
-    let mut text = report::answer::verdict(outcome, several.then_some(&name), terminal.color);
-    if !search.quiet {
-        text += &report::answer::explanation(program, outcome, terminal.style());
-    }
-    if search.verbose {
-        text += &report::answer::costs(program, outcome, limits::peak_kb());
-    }
-    terminal.print(&text);
 }

@@ -4,18 +4,20 @@
 use super::input::{self, Format, Source};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::{Exit, FenceArgs, InputArgs, limits};
+use super::{Exit, FenceArgs, InputArgs, answer, limits};
 use crate::analysis::interval;
 use crate::analysis::isomorphism::isomorphic;
+use crate::certify::Repair;
 use crate::engine::Options;
 use crate::front::patch::{self, Dialect, Edit, What};
 use crate::front::{self, Unwritten};
 use crate::model::{Instr, Loc, Program, ThreadId};
-use crate::query::Limits;
-use crate::query::repair::{Aim, Change, Repair, RepairAnswer};
+use crate::query::repair::{Aim, Change};
+use crate::query::{Answer, Limits};
 use crate::repair::{self, Allowed, Wanted};
 use crate::report;
-use crate::report::fence::{Place, Site, Words};
+use crate::report::fence::Patient;
+use crate::report::site::{Side, Site};
 use clap::ValueEnum;
 use std::path::Path;
 
@@ -94,8 +96,7 @@ fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Termin
     };
     match result {
         Ok(repair) => {
-            show(&task, args, &repair, terminal);
-            exit(&repair).max(write(&task, args, &repair, &limits, terminal))
+            show(&task, args, &repair, terminal).max(write(&task, args, &repair, &limits, terminal))
         }
         Err(bug) => terminal.internal_error(file, &bug.to_string()),
     }
@@ -156,40 +157,18 @@ fn labelled(program: &Program, place: &str) -> Result<(ThreadId, Loc), String> {
     at.map(|at| (t, at)).ok_or_else(|| format!("thread `{name}` has no label `{label}`"))
 }
 
-fn exit(repair: &Repair) -> Exit {
-    match repair.answer {
-        RepairAnswer::Enough(_) => Exit::Good,
-        RepairAnswer::FailsUnderSc(_) | RepairAnswer::Remains { .. } => Exit::Violated,
-        RepairAnswer::Unknown(_) => Exit::Unknown,
-    }
-}
-
-fn show(task: &Task, args: &FenceArgs, repair: &Repair, terminal: &Terminal) {
-    let (name, search) = (task.file.display().to_string(), &args.search);
+fn show(task: &Task, args: &FenceArgs, repair: &Repair, terminal: &Terminal) -> Exit {
     let own = args.prune.then(|| own_fences(&task.source.program));
-    if search.json {
-        let object =
-            report::fence::object(&task.source.program, &name, repair, own.as_deref(), limits::peak_kb());
-        return terminal.print(&format!("{object}\n"));
-    }
-    let several = search.files.len() > 1;
-    let mut text = report::fence::verdict(repair, several.then_some(&name), terminal.color);
-    if !search.quiet {
-        text += &match &own {
-            Some(own) => report::fence::superfluous(&task.source.program, repair, own),
-            None => {
-                let words = Words { fence: fence_word(task, args) };
-                // The lines of a program that is data are those of the text that it once came from.
-                let is_data = input::format(task.file, &search.input) == Ok(Format::Ron);
-                let text = if is_data { "" } else { &task.source.text };
-                report::fence::explanation(&task.source.program, text, repair, words, terminal.style())
-            }
-        };
-    }
-    if search.verbose {
-        text += &report::fence::costs(repair, limits::peak_kb());
-    }
-    terminal.print(&text);
+    // The lines of a program that is data are those of the text that it once came from.
+    let is_data = input::format(task.file, &args.search.input) == Ok(Format::Ron);
+    let patient = Patient {
+        program: &task.source.program,
+        file: &task.file.display().to_string(),
+        source: if is_data { "" } else { &task.source.text },
+        fence: fence_word(task, args),
+        own: own.as_deref(),
+    };
+    answer::show(report::fence::document(&patient, repair, limits::peak_kb()), &args.search, terminal)
 }
 
 fn own_fences(program: &Program) -> Vec<Change> {
@@ -224,7 +203,7 @@ fn dialect(format: Format) -> Option<Dialect> {
 
 /// Writes the repaired program, if that was asked for and there is one.
 fn write(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, terminal: &Terminal) -> Exit {
-    let (Some(path), RepairAnswer::Enough(enough)) = (&args.output, &repair.answer) else {
+    let (Some(path), Answer::Holds(enough)) = (&args.output, &repair.answer) else {
         return Exit::Good;
     };
     let written = repaired(task, &enough.sets[0], path, args, limits)
@@ -288,7 +267,7 @@ fn patched(
         let old = || repair::unused(task.source.program.thread(t).registers());
         let site = Site::of(&task.source.program, change);
         let what = match change {
-            Change::Fence { .. } if site.place == Place::Behind => What::FenceBehind,
+            Change::Fence { .. } if site.side == Side::Behind => What::FenceBehind,
             Change::Fence { .. } => What::Fence,
             Change::Atomic { .. } => What::Atomic { old: old() },
             Change::Keep { .. } => unreachable!("nothing is written when fences are pruned"),
@@ -307,14 +286,14 @@ fn check_again(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits, term
     let Some(again) = reread(task, path, args, terminal) else { return Exit::Internal };
     let asked = Wanted { list: 1, ..task.wanted.clone() };
     match repair::repair(&again, &asked, &Allowed::default(), &task.options, limits) {
-        Ok(Repair { answer: RepairAnswer::Enough(_), .. }) => {
+        Ok(Repair { answer: Answer::Holds(_), .. }) => {
             if !args.search.json && !args.search.quiet {
                 let what = "read again and checked again";
                 terminal.print(&format!("\nWritten to {}, {what}.\n", path.display()));
             }
             Exit::Good
         }
-        Ok(Repair { answer: RepairAnswer::Unknown(limit), .. }) => {
+        Ok(Repair { answer: Answer::Unknown(limit), .. }) => {
             let why = report::limit_reached(&limit);
             terminal.warning(&format!("{}: written, but not checked again: {why}", path.display()));
             Exit::Unknown

@@ -1,9 +1,10 @@
 //! What was typed, and what it means: the only place that knows files, terminals and processes.
 //!
-//! One file per command; `input` reads programs, `limits` turns words like `60s` and `4GiB` into numbers,
+//! One file per command; `input` reads programs, `answer` shows what came of them, `limits` turns words like `60s` and `4GiB` into numbers,
 //! `interrupt` is Ctrl-C, `terminal` decides on colour, width and progress, `diagnose` shows what is wrong with a file. Every
 //! command ends in an [`Exit`], which is the process's exit code.
 
+mod answer;
 mod check;
 #[cfg(all(feature = "compare", target_os = "linux"))]
 mod compare;

@@ -18,7 +18,7 @@ pub const COUNTS: &str = "The numbers behind Positive, Negative and Observation 
                           unknown (a limit was reached); 2 wrong usage or input.";
 
 /// What one file came to.
-struct Answer {
+struct Told {
     text: String,
     complaints: String,
     exit: Exit,
@@ -78,7 +78,7 @@ fn options(args: &OutcomesArgs) -> Options {
     Options { model, ..args.search.options() }
 }
 
-fn show(answer: &Answer, terminal: &Terminal) -> Exit {
+fn show(answer: &Told, terminal: &Terminal) -> Exit {
     terminal.complain(&answer.complaints);
     terminal.print(&answer.text);
     answer.exit
@@ -90,12 +90,12 @@ fn outcomes(
     options: &Options,
     interrupt: &Interrupt,
     terminal: &Terminal,
-) -> Answer {
+) -> Told {
     let search = &args.search;
     let limits = interrupt.watch(search.limits());
     let test = match input::read_test(file, &search.input, terminal.color_errors) {
         Ok(test) => test,
-        Err(complaints) => return Answer { text: String::new(), complaints, exit: Exit::BadInput },
+        Err(complaints) => return Told { text: String::new(), complaints, exit: Exit::BadInput },
     };
     let atoms: Vec<_> = test.litmus.observed.iter().map(|o| o.atom.clone()).collect();
     let found = {
@@ -113,12 +113,12 @@ fn outcomes(
     let text = match (search.json, search.quiet) {
         (true, _) => {
             let object =
-                report::json::outcomes(&test.program, &test.litmus, &name, &found, limits::peak_kb());
+                report::outcomes::object(&test.program, &test.litmus, &name, &found, limits::peak_kb());
             format!("{object}\n")
         }
         (_, true) => report::outcomes::summary(&test.program, &test.litmus, &found),
         _ => report::outcomes::block(&test.program, &test.litmus, &found),
     };
     let exit = if found.states.is_ok() { Exit::Good } else { Exit::Unknown };
-    Answer { text, complaints, exit }
+    Told { text, complaints, exit }
 }

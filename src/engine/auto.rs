@@ -8,8 +8,9 @@
 use super::lazy::{self, BRIEF, Lazy, Patience, Progress};
 use super::{Internal, Options, Subject, explicit};
 use crate::analysis::interval::{Interval, Intervals};
+use crate::certify::Outcome;
 use crate::model::Program;
-use crate::query::{Answer, Limit, Limits, Model, Outcome};
+use crate::query::{Answer, Limit, Limits, Model};
 use crate::reach::Order;
 
 /// States that are worth spending in any case.

@@ -5,8 +5,9 @@
 //! buffers an exhausted search is a proof only if no buffer ever wanted to grow past the bound.
 
 use super::{Internal, Options, Subject, confirm};
+use crate::certify::{Checked, Outcome};
 use crate::machine::{Memory, ProgramMachine};
-use crate::query::{Answer, Limit, Limits, Model, Outcome, Proof, Stats};
+use crate::query::{Answer, Limit, Limits, Model, Proof, Stats};
 use crate::reach::{Search, explore};
 
 pub fn check(
@@ -23,6 +24,7 @@ pub fn check(
         answer: Answer::Unknown(limit),
         model: options.model,
         engine: "explicit",
+        safe_under_sc: false,
         stats: Stats { workers: options.workers, ..Stats::default() },
         warnings: vec![],
     };
@@ -50,13 +52,14 @@ pub fn check(
         interchangeable: machine.interchangeable(),
         ..Stats::default()
     };
-    Ok(Outcome { answer, model: options.model, engine: "explicit", stats, warnings: vec![] })
+    let (model, engine) = (options.model, "explicit");
+    Ok(Outcome { answer, model, engine, safe_under_sc: false, stats, warnings: vec![] })
 }
 
-fn exhausted(machine: &ProgramMachine, options: &Options) -> Answer {
+fn exhausted(machine: &ProgramMachine, options: &Options) -> Checked {
     match options.buffer {
         _ if machine.too_large() => Answer::Unknown(Limit::StateSize(machine.words())),
         Some(bound) if machine.overflowed() => Answer::Unknown(Limit::Buffer(bound)),
-        _ => Answer::Safe(Proof::Exhausted),
+        _ => Answer::Holds(Proof::Exhausted),
     }
 }

@@ -1,4 +1,4 @@
-//! Lazy TSO reachability (lazy-tso-reachability, Algorithm 1): explore under SC, ask the oracle where store
+//! Lazy TSO reachability ([LazyTSO], Algorithm 1): explore under SC, ask the oracle where store
 //! buffering could matter, build just that delay into the program, repeat.
 //!
 //! If the goal is SC-reachable in the program with its delays, its run projects to a TSO run of the user's program:
@@ -9,19 +9,18 @@
 //! Not here: goals that can hold inside a `lock` block. There the others' buffers are frozen and count as they are,
 //! which no SC run of an extended program shows; this engine says so and does not answer.
 
-use super::{Internal, Options, Subject, confirm};
+use super::{Internal, Options, Subject, confirm, settled};
 use crate::analysis::interval::{Interval, range};
+use crate::certify::{self, Checked, Outcome};
 use crate::extend::{DelayedPath, Extended, Form, Refused, extend, project};
 use crate::machine::{Memory, ProgramMachine};
 use crate::model::{Atom, EdgeId, Instr, Origin, Program, Thread, ThreadId};
-use crate::query::{
-    Answer, Clause, Delay, Goal, Limit, Limits, Model, Outcome, Proof, Round, Stats, When, Witness,
-};
+use crate::query::{Answer, Clause, Delay, Goal, Limit, Limits, Model, Proof, Round, Stats, When, Witness};
 use crate::reach::visited::MAX_WORDS;
 use crate::reach::{Found, Goals, Order, Search, explore};
 use crate::robust::attack::Attacks;
 use crate::robust::known::KnownPaths;
-use crate::robust::oracle::{self, Question};
+use crate::robust::oracle::{self, OracleOptions};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -58,7 +57,7 @@ pub struct Patience {
 
 /// What a round came to.
 pub enum Progress {
-    Answered(Answer),
+    Answered(Checked),
     /// There are more delays now.
     Grown,
     /// Patience has come to an end; the next round does the same again.
@@ -139,8 +138,9 @@ impl<'a> Lazy<'a> {
         self.stats.states
     }
 
-    pub fn outcome(self, answer: Answer) -> Outcome {
-        Outcome { answer, model: Model::Tso, engine: "lazy", stats: self.stats, warnings: vec![] }
+    pub fn outcome(self, answer: Checked) -> Outcome {
+        let (model, engine, safe_under_sc) = (Model::Tso, "lazy", self.has_delays());
+        Outcome { answer, model, engine, safe_under_sc, stats: self.stats, warnings: vec![] }
     }
 
     pub fn rounds(&self) -> u64 {
@@ -149,9 +149,7 @@ impl<'a> Lazy<'a> {
 
     /// Another engine has the answer; what the rounds cost is told along with it.
     pub fn hand_over(self, mut outcome: Outcome) -> Outcome {
-        if let Answer::Violated(trace) = &mut outcome.answer {
-            trace.safe_under_sc = self.has_delays();
-        }
+        outcome.safe_under_sc = self.has_delays();
         outcome.stats.states += self.stats.states;
         outcome.stats.transitions += self.stats.transitions;
         outcome.stats.iterations = self.stats.iterations;
@@ -183,7 +181,7 @@ impl<'a> Lazy<'a> {
     }
 
     /// An SC check, a question to the oracle, and the delays it asks for; the answer, if there is one.
-    fn take_round(&mut self, round: &mut Round) -> Result<Option<Answer>, Internal> {
+    fn take_round(&mut self, round: &mut Round) -> Result<Option<Checked>, Internal> {
         if let Some(answer) = self.reach(round)? {
             return Ok(Some(answer));
         }
@@ -207,7 +205,7 @@ impl<'a> Lazy<'a> {
     }
 
     /// Is the goal SC-reachable in the program with its delays? `None` if not.
-    fn reach(&mut self, round: &mut Round) -> Result<Option<Answer>, Internal> {
+    fn reach(&mut self, round: &mut Round) -> Result<Option<Checked>, Internal> {
         let start = Instant::now();
         let first = self.delays == 0;
         let searched = self.search(first, round);
@@ -223,11 +221,7 @@ impl<'a> Lazy<'a> {
             }
             (Some((_, actions)), _) => {
                 let actions = self.subject.drain(project(&self.current.program, actions));
-                let mut answer = confirm(self.subject, Model::Tso, &actions, self.limits)?;
-                if let Answer::Violated(trace) = &mut answer {
-                    trace.safe_under_sc = true;
-                }
-                Some(answer)
+                Some(confirm(self.subject, Model::Tso, &actions, self.limits)?)
             }
             (None, Some(limit)) => Some(Answer::Unknown(limit)),
             (None, None) if words > MAX_WORDS => Some(Answer::Unknown(Limit::StateSize(words))),
@@ -267,12 +261,12 @@ impl<'a> Lazy<'a> {
     }
 
     /// A delay by which TSO adds something to the program with its delays, or the answer if there is none.
-    fn ask(&mut self, round: &mut Round) -> Result<Result<Wanted, Answer>, Internal> {
+    fn ask(&mut self, round: &mut Round) -> Result<Result<WantedDelay, Checked>, Internal> {
         let goals = Goals::Several { patience: PATIENCE };
         let (known, most) = (self.known.clone(), self.patience.oracle);
-        let question = Question { known, most, ..self.options.question(goals) };
+        let options = OracleOptions { known, most, ..self.options.oracle(goals) };
         let program = &self.current.program;
-        let reply = oracle::ask(program, &question, self.limits);
+        let reply = oracle::ask(program, &options, self.limits);
         round.attacks = reply.attacks.count;
         round.oracle_states = reply.stats.states;
         round.oracle_time = reply.stats.time;
@@ -280,21 +274,21 @@ impl<'a> Lazy<'a> {
         self.stats.transitions += reply.stats.transitions;
         let best = reply.suspects.iter().rev().max_by_key(|s| worth(&s.path(program)));
         Ok(match (best, reply.limit) {
-            (Some(suspect), _) => match suspect.judged(program, self.limits)? {
-                Ok(witness) => Ok(Wanted { path: path(&witness), attacks: reply.attacks }),
+            (Some(suspect), _) => match settled(certify::witness(program, &suspect.actions, self.limits))? {
+                Ok(witness) => Ok(WantedDelay { path: path(&witness), attacks: reply.attacks }),
                 Err(limit) => Err(Answer::Unknown(limit)),
             },
             (None, Some(limit)) => Err(Answer::Unknown(limit)),
             (None, None) if !self.known.is_empty() => Err(Answer::Unknown(Limit::Additive)),
             (None, None) => {
-                Err(Answer::Safe(Proof::Robust { delays: self.delays, apart: self.subject.is_quiet() }))
+                Err(Answer::Holds(Proof::Robust { delays: self.delays, apart: self.subject.is_quiet() }))
             }
         })
     }
 
     /// Builds the delay into its thread, and into those that have the same path and could use it for an attack.
-    fn grow(&mut self, wanted: &Wanted, round: &mut Round) -> Result<(), Limit> {
-        let Wanted { path: DelayedPath { thread, edges }, attacks } = wanted;
+    fn grow(&mut self, wanted: &WantedDelay, round: &mut Round) -> Result<(), Limit> {
+        let WantedDelay { path: DelayedPath { thread, edges }, attacks } = wanted;
         let (store, load) = (edges[0], edges[edges.len() - 1]);
         let mut alike = alike(&self.current.program, *thread, edges);
         alike.retain(|&t| attacks.contain(t, store, load));
@@ -328,7 +322,7 @@ impl<'a> Lazy<'a> {
 }
 
 /// A delay to be built in, and the attacks that it is one of.
-struct Wanted {
+struct WantedDelay {
     path: DelayedPath,
     attacks: Attacks,
 }

@@ -1,32 +1,27 @@
 //! The one door: a program and a goal go in, an [`Outcome`] comes out.
 //!
-//! Engines live side by side in this folder and do not know each other; `auto` gives them their turns. Whatever they claim passes through
-//! `confirm`: no `violated` leaves before `semantics` has walked its trace on the plain machine of the asked model
-//! and, since every SC run is a TSO run too, on the plain TSO machine. A trace that does not replay is a bug
-//! of ours and is reported as one, never as a verdict.
+//! Engines live side by side in this folder and do not know each other; `auto` gives them their turns. Whatever they claim
+//! is judged by `certify`, on the user's program: without evidence that it has confirmed there is no `violated`, no
+//! `not-robust` and no `racy`. A claim that it refutes is a bug in overtake and is reported as one, never as a verdict.
 
 mod auto;
 mod explicit;
 mod lazy;
 mod outcomes;
+mod simplify;
 mod subject;
-mod tidy;
 mod vacuity;
 
 pub use crate::extend::Form;
 pub use crate::robust::attack::Pruning;
 
+use crate::certify::{self, Checked, Confirmed, Doubt, Outcome, RaceFreedom, Refuted, Robustness};
 use crate::model::{Atom, Program};
-use crate::query::Reductions;
-use crate::query::{
-    Action, Answer, Goal, Limit, Limits, Model, Outcome, Outcomes, Proof, RaceAnswer, RaceFreedom,
-    RobustAnswer, Robustness, Stats, Trace, Witness,
-};
+use crate::query::{Action, Answer, Goal, Limit, Limits, Model, Outcomes, Proof, Reductions, Stats, Witness};
 use crate::reach::{Goals, Order};
 use crate::robust::known::KnownPaths;
-use crate::robust::oracle::{self, Question, Refuted, Reply, Suspect};
-use crate::robust::triangular;
-use crate::semantics::replay::{self, Stopped};
+use crate::robust::oracle::{self, OracleOptions, Reply};
+use crate::robust::triangular::{self, RaceOptions};
 use std::time::Instant;
 use subject::Subject;
 use thiserror::Error;
@@ -86,7 +81,7 @@ pub enum Engine {
     Explicit,
 }
 
-/// A bug of ours. The sentence is for the report that we ask for.
+/// A bug in overtake. The sentence is for the report that we ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Internal(String);
@@ -106,7 +101,7 @@ pub fn check(
     let start = Instant::now();
     let mut outcome = match (Subject::of_goal(program, goal, options, limits), options.engine) {
         (Err(limit), _) => unsearched(options, Answer::Unknown(limit)),
-        (Ok(subject), _) if subject.refuted => unsearched(options, Answer::Safe(Proof::Infeasible)),
+        (Ok(subject), _) if subject.refuted => unsearched(options, Answer::Holds(Proof::Infeasible)),
         (Ok(subject), Engine::Lazy) => lazy::check(&subject, options, limits)?,
         (Ok(subject), Engine::Explicit) => explicit::check(&subject, options, limits, None)?,
         (Ok(subject), Engine::Auto) => auto::check(&subject, options, limits)?,
@@ -117,9 +112,10 @@ pub fn check(
 }
 
 /// No engine was asked.
-fn unsearched(options: &Options, answer: Answer) -> Outcome {
+fn unsearched(options: &Options, answer: Checked) -> Outcome {
     let stats = Stats { workers: options.workers, ..Stats::default() };
-    Outcome { answer, model: options.model, engine: "static", stats, warnings: vec![] }
+    let (model, engine) = (options.model, "static");
+    Outcome { answer, model, engine, safe_under_sc: false, stats, warnings: vec![] }
 }
 
 /// If the property holds under SC and the program is robust, does it hold under TSO? Not where it looks into `lock`
@@ -169,7 +165,7 @@ pub fn witnesses(
 /// What the oracle found.
 #[derive(Debug)]
 pub struct Witnesses {
-    pub witnesses: Vec<Witness>,
+    pub witnesses: Vec<Confirmed<Witness>>,
     /// What ended the search early.
     pub limit: Option<Limit>,
     pub stats: Stats,
@@ -179,9 +175,9 @@ pub struct Witnesses {
 pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<Robustness, Internal> {
     let (mut witnesses, reply) = ask_oracle(program, options, Goals::First, limits)?;
     let answer = match (witnesses.pop(), reply.limit) {
-        (Some(witness), _) => RobustAnswer::NotRobust(witness),
-        (None, Some(limit)) => RobustAnswer::Unknown(limit),
-        (None, None) => RobustAnswer::Robust,
+        (Some(witness), _) => Answer::Fails(witness),
+        (None, Some(limit)) => Answer::Unknown(limit),
+        (None, None) => Answer::Holds(()),
     };
     Ok(Robustness { answer, attacks: reply.attacks.count, stats: reply.stats })
 }
@@ -192,35 +188,22 @@ fn ask_oracle(
     options: &Options,
     goals: Goals,
     limits: &Limits,
-) -> Result<(Vec<Witness>, Reply), Internal> {
+) -> Result<(Vec<Confirmed<Witness>>, Reply), Internal> {
     let goal = Goal::default();
     let subject = match Subject::of(program, &goal, options.pruning, limits) {
         Ok(subject) => subject,
         Err(limit) => return Ok((vec![], Reply::unasked(options.workers, limit))),
     };
-    let mut reply = oracle::ask(subject.program(), &options.question(goals), limits);
+    let mut reply = oracle::ask(subject.program(), &options.oracle(goals), limits);
     let mut witnesses = Vec::new();
     for suspect in std::mem::take(&mut reply.suspects) {
-        match witness(&subject, &suspect, limits)? {
+        let told = subject.tell(Model::Tso, &suspect.actions);
+        match settled(certify::witness(program, &told, limits))? {
             Ok(witness) => witnesses.push(witness),
             Err(limit) => reply.limit = Some(limit),
         }
     }
     Ok((witnesses, reply))
-}
-
-/// A suspect, judged and told of the user's program.
-fn witness(
-    subject: &Subject,
-    suspect: &Suspect,
-    limits: &Limits,
-) -> Result<Result<Witness, Limit>, Internal> {
-    let witness = match suspect.judged(subject.program(), limits)? {
-        Ok(witness) => witness,
-        Err(limit) => return Ok(Err(limit)),
-    };
-    let events = subject.tell_run(Model::Tso, &witness.events, limits)?;
-    Ok(events.map(|events| Witness { events, ..witness }))
 }
 
 /// Is the program free of triangular races? If so it is robust; if not it may be robust all the same.
@@ -229,12 +212,11 @@ fn witness(
 /// out of the definition itself, and no switch changes the answer.
 pub fn triangular(program: &Program, options: &Options, limits: &Limits) -> Result<RaceFreedom, Internal> {
     let Options { reductions, order, workers, .. } = *options;
-    let question = triangular::Question { reductions, order, workers };
-    let reply = triangular::ask(program, &question, limits)?;
+    let reply = triangular::ask(program, &RaceOptions { reductions, order, workers }, limits)?;
     let answer = match (reply.race, reply.limit) {
-        (Some(race), _) => RaceAnswer::Racy(race),
-        (None, Some(limit)) => RaceAnswer::Unknown(limit),
-        (None, None) => RaceAnswer::RaceFree,
+        (Some(race), _) => Answer::Fails(race),
+        (None, Some(limit)) => Answer::Unknown(limit),
+        (None, None) => Answer::Holds(()),
     };
     Ok(RaceFreedom { answer, attackers: reply.attackers, stats: reply.stats })
 }
@@ -252,8 +234,8 @@ pub fn outcomes(program: &Program, observed: &[Atom], options: &Options, limits:
 }
 
 impl Options {
-    fn question(&self, goals: Goals) -> Question {
-        Question {
+    fn oracle(&self, goals: Goals) -> OracleOptions {
+        OracleOptions {
             pruning: self.pruning,
             known: KnownPaths::default(),
             reductions: self.reductions,
@@ -270,54 +252,24 @@ impl From<Refuted> for Internal {
     }
 }
 
-impl From<triangular::Refuted> for Internal {
-    fn from(refuted: triangular::Refuted) -> Internal {
-        Internal(refuted.to_string())
+/// The judge's word on an engine's claim: evidence, or the limit that was reached first.
+fn settled<T>(judged: Result<T, Doubt>) -> Result<Result<T, Limit>, Internal> {
+    match judged {
+        Ok(evidence) => Ok(Ok(evidence)),
+        Err(Doubt::Limit(limit)) => Ok(Err(limit)),
+        Err(Doubt::Refuted(refuted)) => Err(refuted.into()),
     }
 }
 
-/// Walks an engine's decisions, told of the user's program, on the plain machines, and makes the trace that the user sees;
-/// or says which limit was reached before that was done.
-fn confirm(subject: &Subject, model: Model, actions: &[Action], limits: &Limits) -> Result<Answer, Internal> {
-    match confirmed(subject.user, subject.asked, model, actions, limits) {
-        Ok(trace) => Ok(Answer::Violated(trace)),
-        Err(Doubt::Limit(limit)) => Ok(Answer::Unknown(limit)),
-        Err(Doubt::Bug(what)) => Err(Internal(format!("the trace of a violation {what}"))),
-    }
-}
-
-/// Why a run does not count.
-enum Doubt {
-    Bug(String),
-    Limit(Limit),
-}
-
-impl From<Stopped> for Doubt {
-    fn from(stopped: Stopped) -> Doubt {
-        match stopped {
-            Stopped::Mismatch(mismatch) => Doubt::Bug(format!("does not replay: {mismatch}")),
-            Stopped::Limit(limit) => Doubt::Limit(limit),
-        }
-    }
-}
-
-fn confirmed(
-    program: &Program,
-    goal: &Goal,
+/// An engine's decisions, told of the user's program, as the run that the user sees.
+fn confirm(
+    subject: &Subject,
     model: Model,
     actions: &[Action],
     limits: &Limits,
-) -> Result<Trace, Doubt> {
-    let bug = |what: &str| Doubt::Bug(what.to_string());
-    let perform =
-        |model, actions: &[Action]| replay::perform(program, model, goal, actions.iter().copied(), limits);
-    let actions = tidy::tidy(program, goal, model, actions.to_vec(), limits);
-    let (events, against) = perform(model, &actions)?;
-    let against = against.ok_or_else(|| bug("does not reach the goal"))?;
-    replay::replay(program, model, &events, limits)?;
-    if model == Model::Sc {
-        let (_, under_tso) = perform(Model::Tso, &replay::as_tso(&events))?;
-        under_tso.ok_or_else(|| bug("does not reach the goal under TSO"))?;
-    }
-    Ok(Trace { model, events, against, safe_under_sc: false })
+) -> Result<Checked, Internal> {
+    let (program, goal) = (subject.user, subject.asked);
+    let actions = simplify::simplified(program, goal, model, actions.to_vec(), limits);
+    let judged = settled(certify::run(program, goal, model, &actions, limits))?;
+    Ok(judged.map_or_else(Answer::Unknown, Answer::Fails))
 }

@@ -14,13 +14,12 @@
 //! Blocks would forbid them, so that programs with blocks keep everything; so do programs whose buffers are bounded, for
 //! what is left out would take room there.
 
-use super::{Internal, Options, Pruning, internal};
+use super::{Options, Pruning};
 use crate::analysis::faint::Faint;
 use crate::analysis::interval::{Interval, Intervals, range};
 use crate::machine::faint;
 use crate::model::{Atom, Edge, EdgeId, Instr, Origin, Program, Reg, ThreadId};
-use crate::query::{Act, Action, Clause, Event, Goal, Limit, Limits, Model, When};
-use crate::semantics::replay::{Stopped, follow};
+use crate::query::{Act, Action, Clause, Goal, Limit, Limits, Model, When};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
@@ -131,23 +130,6 @@ impl<'a> Subject<'a> {
             }
         }
         run
-    }
-
-    /// A run of the program as one of the user's, event by event.
-    pub fn tell_run(
-        &self,
-        model: Model,
-        events: &[Event],
-        limits: &Limits,
-    ) -> Result<Result<Vec<Event>, Limit>, Internal> {
-        let actions = events.iter().map(|e| self.tell_one(e.action));
-        match follow(self.user, model, actions, limits) {
-            Ok(events) => Ok(Ok(events)),
-            Err(Stopped::Limit(limit)) => Ok(Err(limit)),
-            Err(Stopped::Mismatch(m)) => {
-                Err(internal(&format!("a run of the trimmed program does not replay: {m}")))
-            }
-        }
     }
 
     fn tell_one(&self, action: Action) -> Action {
@@ -275,8 +257,8 @@ mod tests {
             check(&program, &goal, &options, &Limits::default()).expect("no internal error")
         };
         let (with, without) = (ask(Pruning::On), ask(Pruning::Off));
-        assert_eq!(with.verdict(), without.verdict());
-        matches!(with.answer, Answer::Safe(Proof::Infeasible))
+        assert_eq!(with.answer.verdict(), without.answer.verdict());
+        matches!(with.answer, Answer::Holds(Proof::Infeasible))
     }
 
     #[test]
@@ -328,7 +310,7 @@ mod tests {
             let options = Options { engine, ..Options::with_workers(1) };
             assert!(Subject::of_goal(&program, &goal, &options, &Limits::default()).unwrap().is_quiet());
             let outcome = check(&program, &goal, &options, &Limits::default()).expect("no internal error");
-            let Answer::Violated(trace) = outcome.answer else { panic!("{engine:?}: {:?}", outcome.answer) };
+            let Answer::Fails(trace) = outcome.answer else { panic!("{engine:?}: {:?}", outcome.answer) };
             let of = |kind| trace.events.iter().filter(|e| e.kind == kind).count();
             assert_eq!(of(Kind::Store), of(Kind::Flush), "{engine:?}");
         }
@@ -362,7 +344,7 @@ mod tests {
                 ..Options::with_workers(1)
             };
             let outcome = check(&program, &goal, &options, &Limits::default()).expect("no internal error");
-            let Answer::Safe(Proof::Robust { delays, apart }) = outcome.answer else {
+            let Answer::Holds(Proof::Robust { delays, apart }) = outcome.answer else {
                 panic!("{:?}", outcome.answer)
             };
             assert_eq!((delays == 0, apart), (quiet, quiet));

@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::{self, Options};
 use crate::front::tso;
 use crate::model::Expr;
-use crate::query::{Answer, Limits, Model};
+use crate::query::{Answer, Limits, Model, Verdict};
 use crate::semantics::replay;
 
 fn read(source: &str) -> Extended {
@@ -24,7 +24,7 @@ fn reached(user: &Extended, new: &Extended) -> bool {
     let options = Options { model: Model::Sc, workers: 1, ..Options::default() };
     let outcome = engine::check(&new.program, &new.goal, &options, &Limits::default());
     match outcome.expect("no internal error").answer {
-        Answer::Violated(trace) => {
+        Answer::Fails(trace) => {
             let actions: Vec<Action> = trace.events.iter().map(|e| e.action).collect();
             let run = project(&new.program, &actions);
             let done = replay::perform(&user.program, Model::Tso, &user.goal, run, &Limits::default());
@@ -32,7 +32,7 @@ fn reached(user: &Extended, new: &Extended) -> bool {
             assert!(against.is_some(), "the projected run does not reach the goal");
             true
         }
-        Answer::Safe(_) => false,
+        Answer::Holds(_) => false,
         Answer::Unknown(limit) => panic!("{limit:?}"),
     }
 }
@@ -299,7 +299,7 @@ fn a_store_that_the_path_passes_by_may_be_delayed_like_the_first() {
     let new = by(&user, 0, &[1, 2, 3, 0, 4, 5], Form::Exact);
     let options = Options { workers: 1, buffer: Some(3), ..Options::default() };
     let outcome = engine::check(&new.program, &new.goal, &options, &Limits::default());
-    assert_eq!(outcome.expect("no internal error").verdict(), "violated");
+    assert_eq!(outcome.expect("no internal error").answer.verdict(), Verdict::Fails);
 }
 
 #[test]

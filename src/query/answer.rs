@@ -1,17 +1,81 @@
-//! What is the answer to each question, and why?
+//! What can the answer to a question be, and by which word is it told?
+//!
+//! Every question is asked so that it *holds* or *fails*: no forbidden state is reachable, SC and TSO are the same, there
+//! is no race, there is a repair. What an answer rests on differs from question to question and is left to the types;
+//! what counts as evidence is for `certify` to say.
 
-use super::evidence::{Race, Trace, Witness};
 use super::goal::Model;
-use super::stats::{AttackCount, Stats};
+use super::stats::Stats;
 use crate::limits::Limit;
 use crate::model::Value;
 use std::collections::BTreeSet;
 
+/// The answer to a question, with what it rests on.
 #[derive(Clone, Debug)]
-pub enum Answer {
-    Violated(Trace),
-    Safe(Proof),
+pub enum Answer<P, E> {
+    /// With the proof.
+    Holds(P),
+    /// With the evidence against it.
+    Fails(E),
+    /// This limit was reached first.
     Unknown(Limit),
+}
+
+/// An answer without what it rests on, the better before the worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    Holds,
+    Unknown,
+    Fails,
+}
+
+impl<P, E> Answer<P, E> {
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Answer::Holds(_) => Verdict::Holds,
+            Answer::Fails(_) => Verdict::Fails,
+            Answer::Unknown(_) => Verdict::Unknown,
+        }
+    }
+}
+
+/// What is asked of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Is every forbidden state out of reach?
+    Check,
+    /// Do SC and TSO have the same behaviours?
+    Robust,
+    /// Is there no triangular race?
+    Triangular,
+    /// Is there a repair?
+    Fence,
+}
+
+impl Question {
+    /// The command that asks it.
+    pub fn command(self) -> &'static str {
+        match self {
+            Question::Check => "check",
+            Question::Robust | Question::Triangular => "robust",
+            Question::Fence => "fence",
+        }
+    }
+
+    /// The word for an answer.
+    pub fn word(self, verdict: Verdict) -> &'static str {
+        let (holds, fails) = match self {
+            Question::Check => ("safe", "violated"),
+            Question::Robust => ("robust", "not-robust"),
+            Question::Triangular => ("race-free", "racy"),
+            Question::Fence => ("found", "none"),
+        };
+        match verdict {
+            Verdict::Holds => holds,
+            Verdict::Fails => fails,
+            Verdict::Unknown => "unknown",
+        }
+    }
 }
 
 /// Why `safe` is a proof.
@@ -24,77 +88,6 @@ pub enum Proof {
     /// No SC run reaches the goal, and the program, with so many delays built into it, is robust: TSO adds nothing. If
     /// `apart`, it is so apart from cells that nobody really reads.
     Robust { delays: usize, apart: bool },
-}
-
-/// Do SC and TSO have the same behaviours?
-#[derive(Clone, Debug)]
-pub enum RobustAnswer {
-    Robust,
-    NotRobust(Witness),
-    Unknown(Limit),
-}
-
-#[derive(Clone, Debug)]
-pub struct Robustness {
-    pub answer: RobustAnswer,
-    pub attacks: AttackCount,
-    pub stats: Stats,
-}
-
-impl Robustness {
-    pub fn verdict(&self) -> &'static str {
-        match self.answer {
-            RobustAnswer::Robust => "robust",
-            RobustAnswer::NotRobust(_) => "not-robust",
-            RobustAnswer::Unknown(_) => "unknown",
-        }
-    }
-}
-
-/// Is the program free of triangular races?
-#[derive(Clone, Debug)]
-pub enum RaceAnswer {
-    RaceFree,
-    Racy(Race),
-    Unknown(Limit),
-}
-
-#[derive(Clone, Debug)]
-pub struct RaceFreedom {
-    pub answer: RaceAnswer,
-    /// The threads whose stores and loads had to be searched, because the program's text does not settle them.
-    pub attackers: usize,
-    pub stats: Stats,
-}
-
-impl RaceFreedom {
-    pub fn verdict(&self) -> &'static str {
-        match self.answer {
-            RaceAnswer::RaceFree => "race-free",
-            RaceAnswer::Racy(_) => "racy",
-            RaceAnswer::Unknown(_) => "unknown",
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    pub answer: Answer,
-    pub model: Model,
-    pub engine: &'static str,
-    pub stats: Stats,
-    /// Things the user should know whatever the answer is.
-    pub warnings: Vec<String>,
-}
-
-impl Outcome {
-    pub fn verdict(&self) -> &'static str {
-        match self.answer {
-            Answer::Violated(_) => "violated",
-            Answer::Safe(_) => "safe",
-            Answer::Unknown(_) => "unknown",
-        }
-    }
 }
 
 /// The final states of a program, as far as somebody looks at them.

@@ -1,5 +1,5 @@
 //! Which runs show that something fails? A [`Trace`] to a forbidden state, a [`Witness`] against robustness, a triangular
-//! [`Race`].
+//! [`Race`]. Here they are claims; `certify` makes evidence of those that are true.
 
 use super::goal::Model;
 use super::trace::{Event, Trap, delays};
@@ -11,8 +11,6 @@ pub struct Trace {
     pub model: Model,
     pub events: Vec<Event>,
     pub against: Against,
-    /// Has it been proved on the way that no SC run reaches the goal?
-    pub safe_under_sc: bool,
 }
 
 impl Trace {
@@ -36,7 +34,7 @@ pub enum Against {
 }
 
 /// A run that no SC run is like: a thread delays a store past a load of its own, and what other threads do after
-/// the load leads back to the store (lazy-tso-reachability, Figure 5).
+/// the load leads back to the store ([LazyTSO], Figure 5).
 #[derive(Clone, Debug)]
 pub struct Witness {
     /// The whole computation, from the initial state.

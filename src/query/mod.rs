@@ -1,8 +1,9 @@
 //! The words that every engine and every report share: what is asked ([`Goal`]), what may be spent
 //! ([`Limits`], of the module of that name), what happened ([`Event`]), what that shows ([`Trace`], [`Witness`], [`Race`])
-//! and what the answer is ([`Outcome`]).
+//! and what the answer is ([`Answer`]).
 //!
-//! All of it is plain data. Who finds an answer is the engines' business, who prints it the reports'.
+//! All of it is plain data. Who finds an answer is the engines' business, who believes it that of `certify`, who prints it
+//! the reports'.
 
 mod answer;
 mod evidence;
@@ -13,7 +14,7 @@ mod stats;
 mod trace;
 
 pub use crate::limits::{Limit, Limits};
-pub use answer::{Answer, Outcome, Outcomes, Proof, RaceAnswer, RaceFreedom, RobustAnswer, Robustness};
+pub use answer::{Answer, Outcomes, Proof, Question, Verdict};
 pub use evidence::{Against, Race, Relation, Trace, Witness};
 pub use goal::{Clause, Goal, Model, When, at, clause_holds};
 pub use reductions::{Reduction, Reductions};

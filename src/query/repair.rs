@@ -1,8 +1,7 @@
-//! The words of repair: what may be changed in a program, what the change is for, and what came of looking for the
-//! cheapest.
+//! The words of repair: what may be changed in a program, what the change is for, and which changes are enough.
 
-use super::{Event, Limit, Race, Stats, Trace, Witness};
-use crate::model::{EdgeId, Loc, Program, ThreadId};
+use crate::limits::Limit;
+use crate::model::{EdgeId, Loc, ThreadId};
 
 /// What the repaired program is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,53 +35,6 @@ impl Change {
     }
 }
 
-/// A run that the aim forbids.
-#[derive(Clone, Debug)]
-pub enum Counterexample {
-    Witness(Witness),
-    Trace(Trace),
-    Race(Race),
-}
-
-impl Counterexample {
-    pub fn events(&self) -> &[Event] {
-        match self {
-            Counterexample::Witness(witness) => &witness.events,
-            Counterexample::Trace(trace) => &trace.events,
-            Counterexample::Race(race) => &race.events,
-        }
-    }
-}
-
-/// What came of the search for the cheapest changes.
-#[derive(Clone, Debug)]
-pub struct Repair {
-    pub aim: Aim,
-    pub answer: RepairAnswer,
-    /// Changes that were allowed.
-    pub allowed: usize,
-    /// Runs that were found, each as the changes of which one is needed to prevent it.
-    pub cores: usize,
-    /// Programs that were looked at.
-    pub checks: u64,
-    /// No cheaper set is enough.
-    pub lower_bound: u64,
-    pub stats: Stats,
-}
-
-#[derive(Clone, Debug)]
-pub enum RepairAnswer {
-    Enough(Enough),
-    /// The property fails under SC, where there is nothing to fence.
-    FailsUnderSc(Trace),
-    /// This run remains, whatever of the allowed is changed. It was found in a program with changes that do not help.
-    Remains {
-        run: Counterexample,
-        changed: Box<Program>,
-    },
-    Unknown(Limit),
-}
-
 /// Changes that are enough.
 #[derive(Clone, Debug)]
 pub struct Enough {
@@ -103,14 +55,4 @@ pub enum Cheapest {
         undecided: usize,
         limit: Limit,
     },
-}
-
-impl Repair {
-    pub fn verdict(&self) -> &'static str {
-        match &self.answer {
-            RepairAnswer::Enough(_) => "found",
-            RepairAnswer::FailsUnderSc(_) | RepairAnswer::Remains { .. } => "none",
-            RepairAnswer::Unknown(_) => "unknown",
-        }
-    }
 }

@@ -15,16 +15,17 @@ mod candidates;
 pub use apply::{apply, unused};
 pub use candidates::Allowed;
 
+use crate::certify::{Counterexample, Remaining, Repair};
 use crate::engine::{self, Internal, Options};
 use crate::hitting::{Cores, cost};
 use crate::model::{EdgeId, Invalid, Program, PropertyKind, ThreadId};
-use crate::query::repair::{Aim, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
-use crate::query::{
-    Act, Against, Answer, Event, Goal, Kind, Limit, Limits, Model, RaceAnswer, Stats, Trace, Witness,
-};
+use crate::query::repair::{Aim, Cheapest, Enough};
+use crate::query::{Act, Against, Answer, Event, Goal, Kind, Limit, Limits, Model, Stats, Trace, Witness};
 use candidates::Candidates;
 use std::collections::BTreeSet;
 use std::time::Instant;
+
+type RepairAnswer = Answer<Enough, Remaining>;
 
 /// What is wanted beside the aim.
 #[derive(Clone, Debug)]
@@ -103,7 +104,7 @@ enum Judgement {
 }
 
 /// What one choice added to what is known.
-enum Step {
+enum Trial {
     Enough,
     Cores,
     Remains { run: Counterexample, choice: Vec<usize> },
@@ -179,13 +180,13 @@ impl<'a> Search<'a> {
                 return self.enough(robust);
             }
             match self.try_choice(&choice)? {
-                Step::Cores => {}
-                Step::Enough => return self.enough(choice),
-                Step::Remains { run, choice } => {
+                Trial::Cores => {}
+                Trial::Enough => return self.enough(choice),
+                Trial::Remains { run, choice } => {
                     let changed = Box::new(self.changed(&choice)?);
-                    return Ok(RepairAnswer::Remains { run, changed });
+                    return Ok(Answer::Fails(Remaining::Whatever { run, changed }));
                 }
-                Step::Undecided(limit) => {
+                Trial::Undecided(limit) => {
                     if let Some(answer) = self.leave(&choice, limit)? {
                         return Ok(answer);
                     }
@@ -205,7 +206,7 @@ impl<'a> Search<'a> {
         self.checks += search.checks;
         self.count(&search.stats);
         Ok(match answer {
-            RepairAnswer::Enough(enough) => Some(self.candidates.numbers(&enough.sets[0])),
+            Answer::Holds(enough) => Some(self.candidates.numbers(&enough.sets[0])),
             _ => None,
         })
     }
@@ -213,7 +214,7 @@ impl<'a> Search<'a> {
     /// The choice could not be decided. Where something is known to be enough, others are tried, unless the limit stands
     /// for all of them.
     fn leave(&mut self, choice: &[usize], limit: Limit) -> Result<Option<RepairAnswer>, Internal> {
-        let Some(robust) = self.robust.clone() else { return Ok(Some(RepairAnswer::Unknown(limit))) };
+        let Some(robust) = self.robust.clone() else { return Ok(Some(Answer::Unknown(limit))) };
         let local = is_local(&limit);
         self.undecided.push((cost(choice, &self.candidates.costs), limit));
         let rest: Vec<usize> = (0..self.candidates.changes.len()).filter(|e| !choice.contains(e)).collect();
@@ -238,9 +239,9 @@ impl<'a> Search<'a> {
         self.count(&outcome.stats);
         self.options.effort = Some(EFFORT.max(outcome.stats.states.saturating_mul(TIMES_SC)));
         Ok(match outcome.answer {
-            Answer::Safe(_) => None,
-            Answer::Violated(trace) => Some(RepairAnswer::FailsUnderSc(trace)),
-            Answer::Unknown(limit) => Some(RepairAnswer::Unknown(limit)),
+            Answer::Holds(_) => None,
+            Answer::Fails(trace) => Some(Answer::Fails(Remaining::UnderSc(trace))),
+            Answer::Unknown(limit) => Some(Answer::Unknown(limit)),
         })
     }
 
@@ -257,22 +258,22 @@ impl<'a> Search<'a> {
 
     /// Checks the program with the choice built in. A run against the aim is a new core; all changes of that core are
     /// then built in as well, for what else there is, since heavily fenced programs are quickly checked.
-    fn try_choice(&mut self, choice: &[usize]) -> Result<Step, Internal> {
+    fn try_choice(&mut self, choice: &[usize]) -> Result<Trial, Internal> {
         let mut tried: BTreeSet<usize> = choice.iter().copied().collect();
-        let mut step = Step::Enough;
+        let mut trial = Trial::Enough;
         loop {
             let built_in: Vec<usize> = tried.iter().copied().collect();
             match self.judge(&built_in)? {
-                Judgement::Good => return Ok(step),
-                Judgement::Undecided(limit) if matches!(step, Step::Enough) || !is_local(&limit) => {
-                    return Ok(Step::Undecided(limit));
+                Judgement::Good => return Ok(trial),
+                Judgement::Undecided(limit) if matches!(trial, Trial::Enough) || !is_local(&limit) => {
+                    return Ok(Trial::Undecided(limit));
                 }
-                Judgement::Undecided(_) => return Ok(step),
+                Judgement::Undecided(_) => return Ok(trial),
                 Judgement::Bad(runs) => {
                     for run in runs {
                         let core = self.core(&run);
                         if core.is_empty() {
-                            return Ok(Step::Remains { run, choice: built_in });
+                            return Ok(Trial::Remains { run, choice: built_in });
                         }
                         if core.iter().any(|e| built_in.binary_search(e).is_ok()) {
                             return Err(engine::internal("a run passes a fence with a store in its buffer"));
@@ -280,7 +281,7 @@ impl<'a> Search<'a> {
                         tried.extend(&core);
                         self.cores.add(core);
                     }
-                    step = Step::Cores;
+                    trial = Trial::Cores;
                 }
             }
         }
@@ -325,8 +326,8 @@ impl<'a> Search<'a> {
         let outcome = engine::check(program, &Goal::of(program), &self.options, self.limits)?;
         self.count(&outcome.stats);
         Ok(match outcome.answer {
-            Answer::Safe(_) => Judgement::Good,
-            Answer::Violated(trace) => Judgement::Bad(vec![Counterexample::Trace(trace)]),
+            Answer::Holds(_) => Judgement::Good,
+            Answer::Fails(trace) => Judgement::Bad(vec![Counterexample::Trace(trace)]),
             Answer::Unknown(limit) => Judgement::Undecided(limit),
         })
     }
@@ -335,9 +336,9 @@ impl<'a> Search<'a> {
         let freedom = engine::triangular(program, &self.options, self.limits)?;
         self.count(&freedom.stats);
         Ok(match freedom.answer {
-            RaceAnswer::RaceFree => Judgement::Good,
-            RaceAnswer::Racy(race) => Judgement::Bad(vec![Counterexample::Race(race)]),
-            RaceAnswer::Unknown(limit) => Judgement::Undecided(limit),
+            Answer::Holds(()) => Judgement::Good,
+            Answer::Fails(race) => Judgement::Bad(vec![Counterexample::Race(race)]),
+            Answer::Unknown(limit) => Judgement::Undecided(limit),
         })
     }
 
@@ -382,7 +383,7 @@ impl<'a> Search<'a> {
             most => self.all(choice, most)?,
         };
         let sets = choices.iter().map(|c| self.candidates.choose(c)).collect();
-        Ok(RepairAnswer::Enough(Enough { sets, cost: least, cheapest, more }))
+        Ok(Answer::Holds(Enough { sets, cost: least, cheapest, more }))
     }
 
     /// All choices of the cost of this one that are enough, up to so many; and whether there may be more.
@@ -399,17 +400,17 @@ impl<'a> Search<'a> {
                 return Ok((good.into_iter().collect(), more || !doubtful.is_empty()));
             };
             match self.try_choice(&next)? {
-                Step::Enough => {
+                Trial::Enough => {
                     good.insert(next);
                 }
-                Step::Cores => {}
-                Step::Remains { .. } => {
+                Trial::Cores => {}
+                Trial::Remains { .. } => {
                     return Err(engine::internal("a run remains where another choice prevents all"));
                 }
-                Step::Undecided(limit) if is_local(&limit) => {
+                Trial::Undecided(limit) if is_local(&limit) => {
                     doubtful.insert(next);
                 }
-                Step::Undecided(_) => return Ok((good.into_iter().collect(), true)),
+                Trial::Undecided(_) => return Ok((good.into_iter().collect(), true)),
             }
         }
     }

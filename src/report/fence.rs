@@ -1,108 +1,53 @@
-//! What has to change? Repairs for people and for scripts: each change with its thread, its line, and the user's text
-//! around it.
+//! Which cheapest changes repair the program? Each with the user's text around it, or the run that nothing repairs.
 
-use super::table::{Color, Tone, paint};
-use super::{capitalised, count_of, first_line, json, limit_reached, robust, text, triangular};
-use crate::model::{Edge, Loc, Program};
-use crate::query::repair::{Aim, Change, Cheapest, Counterexample, Enough, Repair, RepairAnswer};
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::fmt::Write;
+use super::document::{Block, ChangedLines, Document, Fact};
+use super::site::{Side, Site, around, by_line, place};
+use super::{capitalised, count_of, json, limit_reached, peak_memory, robust, steps, triangular};
+use crate::certify::{Counterexample, Remaining, Repair};
+use crate::model::Program;
+use crate::query::repair::{Aim, Change, Cheapest, Enough};
+use crate::query::{Answer, Question};
+use serde_json::{Map, Value, json};
 
-/// How the program's format writes what is inserted.
+/// The program that was to be repaired, as the user knows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Words {
+pub struct Patient<'a> {
+    pub program: &'a Program,
+    pub file: &'a str,
+    /// The text that lines are numbers of; empty if there is none.
+    pub source: &'a str,
+    /// How the program's format writes a fence.
     pub fence: &'static str,
+    /// The program's own fences, if the question was which of them can go.
+    pub own: Option<&'a [Change]>,
 }
 
-/// Where the user can find a change.
-pub struct Site<'a> {
-    pub thread: &'a str,
-    pub place: Place,
-    /// The line of the instruction that the change is made at, before or behind, 0 if unknown.
-    pub line: u32,
-    /// The last line before it that leads here.
-    pub after: u32,
-    /// Where the change is at the thread's end: all lines that lead there.
-    pub ends: BTreeSet<u32>,
-    pub label: Option<&'a str>,
-    /// The instruction, as the user wrote it.
-    pub instruction: String,
-}
-
-/// Where a change is, as seen from an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    Before,
-    At,
-    /// Behind the last instruction of its thread.
-    Behind,
-}
-
-impl<'a> Site<'a> {
-    pub fn of(program: &'a Program, change: Change) -> Site<'a> {
-        let thread = program.thread(change.thread());
-        let reachable = thread.reachable();
-        let leads = |e: &Edge, at: Loc| e.to == at && reachable.contains(&e.from);
-        let leads_to = |at: Loc| thread.edges().map(|(_, e)| e).filter(move |e| leads(e, at));
-        let (at, place, edge) = match change {
-            Change::Fence { at, .. } if at == thread.end() => {
-                (at, Place::Behind, leads_to(at).max_by_key(|e| e.line))
-            }
-            Change::Fence { at, .. } => (at, Place::Before, thread.edges_from(at).first().map(|(_, e)| *e)),
-            Change::Atomic { store: id, .. } | Change::Keep { fence: id, .. } => {
-                (thread.edge(id).from, Place::At, Some(thread.edge(id)))
-            }
-        };
-        let line = edge.map_or(0, |e| e.line);
-        let before = match place {
-            Place::Behind => Some(line),
-            Place::Before | Place::At => leads_to(at).filter(|e| e.line < line).map(|e| e.line).max(),
-        };
-        let ends = match place {
-            Place::Behind => leads_to(at).map(|e| e.line).collect(),
-            Place::Before | Place::At => BTreeSet::new(),
-        };
-        let instruction = edge.map_or(String::new(), |e| match e.text.is_empty() {
-            true => thread.show_instr(program, &e.instr),
-            false => e.text.clone(),
-        });
-        Site {
-            thread: thread.name(),
-            place,
-            line,
-            after: before.unwrap_or(line.saturating_sub(1)),
-            ends,
-            label: thread.location(at).labels.first().map(String::as_str),
-            instruction,
-        }
+pub fn document(patient: &Patient<'_>, repair: &Repair, peak_kb: Option<u64>) -> Document {
+    Document {
+        question: Question::Fence,
+        verdict: repair.answer.verdict(),
+        file: patient.file.to_string(),
+        explanation: match patient.own {
+            Some(own) => vec![superfluous(patient.program, repair, own)],
+            None => explanation(patient, repair),
+        },
+        costs: vec![Block::Facts(costs(repair, peak_kb))],
+        warnings: vec![],
+        fields: fields(patient, repair, peak_kb),
     }
-
-    /// Is one new line of text beside the instruction all that there is to it? Not at a thread's end to which several lines
-    /// lead, or a label: what jumps there would pass such a line by.
-    fn is_one_line(&self) -> bool {
-        self.place != Place::Behind || self.ends.len() == 1 && self.label.is_none()
-    }
-}
-
-pub fn verdict(repair: &Repair, file: Option<&str>, color: bool) -> String {
-    let tone = match repair.answer {
-        RepairAnswer::Enough(_) => Tone::Good,
-        RepairAnswer::FailsUnderSc(_) | RepairAnswer::Remains { .. } => Tone::Bad,
-        RepairAnswer::Unknown(_) => Tone::Doubtful,
-    };
-    first_line(repair.verdict(), tone, file, color)
 }
 
 /// What was found, in one sentence.
-pub fn reason(repair: &Repair) -> String {
+fn reason(repair: &Repair) -> String {
     match &repair.answer {
-        RepairAnswer::Enough(enough) => enough_words(repair.aim, enough),
-        RepairAnswer::FailsUnderSc(_) => {
+        Answer::Holds(enough) => enough_words(repair.aim, enough),
+        Answer::Fails(Remaining::UnderSc(_)) => {
             "the property fails under SC already, where there are no buffers: no fence helps".to_string()
         }
-        RepairAnswer::Remains { .. } => "a run remains that none of the allowed changes prevents".to_string(),
-        RepairAnswer::Unknown(limit) => limit_reached(limit),
+        Answer::Fails(Remaining::Whatever { .. }) => {
+            "a run remains that none of the allowed changes prevents".to_string()
+        }
+        Answer::Unknown(limit) => limit_reached(limit),
     }
 }
 
@@ -157,249 +102,157 @@ fn in_words(set: &[Change]) -> String {
 }
 
 /// The answer with the text around each change, or the run that remains.
-pub fn explanation(
-    program: &Program,
-    source: &str,
-    repair: &Repair,
-    words: Words,
-    style: text::Style,
-) -> String {
-    let mut told = format!("{}.\n", capitalised(&reason(repair)));
-    match &repair.answer {
-        RepairAnswer::Enough(enough) => {
-            let several = enough.sets.len() > 1;
-            for (i, set) in enough.sets.iter().enumerate() {
-                if several {
-                    let _ = write!(told, "\nSet {} of {}:\n", i + 1, enough.sets.len());
-                }
-                for changes in by_line(program, set) {
-                    told += &shown(program, source, &changes, words, style);
-                }
-            }
-            if enough.more {
-                told += "\nThere are more sets of the same cost than these.\n";
-            }
+fn explanation(patient: &Patient<'_>, repair: &Repair) -> Vec<Block> {
+    let reason = format!("{}.", capitalised(&reason(repair)));
+    let rest = match &repair.answer {
+        Answer::Holds(enough) => changes(patient, enough),
+        Answer::Fails(Remaining::UnderSc(trace)) => steps::trace(patient.program, trace).into(),
+        Answer::Fails(Remaining::Whatever { run, changed }) => remaining(changed, run),
+        Answer::Unknown(_) => {
+            let (found, least) = (runs_were(repair.cores), repair.lower_bound);
+            let so_far = format!("So far {found} found; any repair costs at least {least}.");
+            return vec![Block::lines(vec![reason, so_far])];
         }
-        RepairAnswer::FailsUnderSc(trace) => {
-            let _ = write!(told, "\n{}", text::trace(program, trace, style));
+    };
+    [Block::line(reason)].into_iter().chain(rest).collect()
+}
+
+fn changes(patient: &Patient<'_>, enough: &Enough) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for (i, set) in enough.sets.iter().enumerate() {
+        if enough.sets.len() > 1 {
+            blocks.push(Block::line(format!("Set {} of {}:", i + 1, enough.sets.len())));
         }
-        RepairAnswer::Remains { run, changed } => {
-            let _ = write!(told, "\n{}", remaining(changed, run, style));
-        }
-        RepairAnswer::Unknown(_) => {
-            let _ = writeln!(
-                told,
-                "So far {} found; any repair costs at least {}.",
-                runs_were(repair.cores),
-                repair.lower_bound
-            );
-        }
+        blocks.extend(by_line(patient.program, set).iter().map(|changes| shown(patient, changes)));
     }
-    told
+    if enough.more {
+        blocks.push(Block::line("There are more sets of the same cost than these."));
+    }
+    blocks
 }
 
 fn runs_were(count: usize) -> String {
     format!("{} {}", count_of(count as u64, "run"), if count == 1 { "was" } else { "were" })
 }
 
-fn remaining(program: &Program, run: &Counterexample, style: text::Style) -> String {
+fn remaining(program: &Program, run: &Counterexample) -> Vec<Block> {
     match run {
-        Counterexample::Witness(witness) => robust::story(program, witness, style),
-        Counterexample::Trace(trace) => text::trace(program, trace, style),
-        Counterexample::Race(race) => triangular::story(program, race, style),
+        Counterexample::Witness(witness) => robust::story(program, witness),
+        Counterexample::Trace(trace) => steps::trace(program, trace).into(),
+        Counterexample::Race(race) => triangular::story(program, race),
     }
 }
-
-/// Lines of the user's text before and behind a change.
-const CONTEXT: u32 = 2;
 
 /// Changes of the same lines: whose they are, and then, once, the text around with the new line marked.
-fn shown(program: &Program, source: &str, changes: &[Change], words: Words, style: text::Style) -> String {
-    let mut told = "\n".to_string();
-    for &change in changes {
-        let _ = writeln!(told, "  {}", place(program, change));
-    }
-    let fence = changes.iter().any(|c| matches!(c, Change::Fence { .. })).then_some(words.fence);
-    let site = changes.first().map(|&c| Site::of(program, c));
-    let site = site.filter(Site::is_one_line);
-    told + &site.map_or(String::new(), |site| around(source, site.line, fence.zip(Some(site.place)), style))
-}
-
-/// `thread p: a fence before line 3, at `wait`: `load r, [x]``.
-fn place(program: &Program, change: Change) -> String {
-    let site = Site::of(program, change);
-    let what = match (change, site.place) {
-        (Change::Fence { .. }, Place::Behind) => "a fence at its end, behind",
-        (Change::Fence { .. }, _) => "a fence before",
-        (Change::Atomic { .. }, _) => "a locked store in",
-        (Change::Keep { .. }, _) => "the fence in",
-    };
-    let label = site.label.map_or(String::new(), |l| format!(", at `{l}`"));
-    if !site.is_one_line() {
-        let lines: Vec<String> = site.ends.iter().map(u32::to_string).collect();
-        let s = if lines.len() == 1 { "" } else { "s" };
-        return format!("thread {}: {what} line{s} {}{label}", site.thread, listed(&lines));
-    }
-    let line = if site.line == 0 { String::new() } else { format!(" line {}{label}:", site.line) };
-    format!("thread {}: {what}{line} `{}`", site.thread, site.instruction)
-}
-
-/// `3`, `3 and 5`, `3, 5 and 7`.
-fn listed(words: &[String]) -> String {
-    match words {
-        [] => String::new(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-    }
-}
-
-/// The lines around one, which is marked, or has the new one beside it.
-fn around(source: &str, at: u32, inserted: Option<(&str, Place)>, style: text::Style) -> String {
-    let color = if style.color { Color::On } else { Color::Off };
-    let lines: Vec<&str> = source.lines().collect();
-    let line = |n: u32| lines.get((n as usize).wrapping_sub(1)).copied();
-    let Some(own) = line(at) else { return String::new() };
-    let mut told = String::new();
-    let behind = matches!(inserted, Some((_, Place::Behind))) as u32;
-    for n in (at + behind).saturating_sub(CONTEXT).max(1)..at + behind + CONTEXT {
-        let Some(text) = line(n) else { continue };
-        let row = format!("{n:>6} | {text}");
-        let _ = match inserted {
-            Some((word, place)) if n == at => {
-                let indent = &own[..own.len() - own.trim_start().len()];
-                let new = paint(&format!("  +      | {indent}{word}"), Tone::Good, color);
-                match place {
-                    Place::Behind => writeln!(told, "    {row}\n  {new}"),
-                    Place::Before | Place::At => writeln!(told, "  {new}\n    {row}"),
-                }
-            }
-            None if n == at => writeln!(told, "  {}", paint(&format!("* {row}"), Tone::Good, color)),
-            _ => writeln!(told, "    {row}"),
-        };
-    }
-    told
-}
-
-/// Changes in the order of the text, those of one line together.
-fn by_line(program: &Program, set: &[Change]) -> Vec<Vec<Change>> {
-    let mut groups: Vec<((Place, u32), Vec<Change>)> = Vec::new();
-    for &change in set {
-        let Site { place, line, .. } = Site::of(program, change);
-        let key = (place, line);
-        match groups.iter_mut().find(|(k, _)| *k == key && line != 0) {
-            Some((_, group)) => group.push(change),
-            None => groups.push((key, vec![change])),
-        }
-    }
-    groups.into_iter().map(|(_, group)| group).collect()
+fn shown(patient: &Patient<'_>, changes: &[Change]) -> Block {
+    let places = changes.iter().map(|&change| place(patient.program, change)).collect();
+    let fence = changes.iter().any(|c| matches!(c, Change::Fence { .. })).then_some(patient.fence);
+    let site = changes.first().map(|&c| Site::of(patient.program, c)).filter(Site::is_one_line);
+    let excerpt = |site: Site<'_>| around(patient.source, site.line, fence.zip(Some(site.side)));
+    Block::Change(ChangedLines { places, excerpt: site.map_or(vec![], excerpt) })
 }
 
 /// The program's own fences that can go.
-pub fn superfluous(program: &Program, repair: &Repair, own: &[Change]) -> String {
-    let RepairAnswer::Enough(enough) = &repair.answer else {
-        return match &repair.answer {
-            RepairAnswer::Unknown(limit) => format!("{}.\n", capitalised(&limit_reached(limit))),
-            RepairAnswer::FailsUnderSc(_) => format!("{}.\n", capitalised(&reason(repair))),
-            _ => "Even with all its fences the program is not what was asked for, so none of them is superfluous. \
-                  `overtake fence` without --prune says what is missing.\n"
-                .to_string(),
-        };
-    };
-    let kept = &enough.sets[0];
-    let goes: Vec<Change> = own.iter().copied().filter(|f| !kept.contains(f)).collect();
-    let what = achieved(repair.aim, "the program stays", "the property still holds");
-    let mut told = match (own.len(), goes.len()) {
-        (0, _) => return "The program has no fences.\n".to_string(),
-        (all, 0) => return format!("None of the {} can go.\n", count_of(all as u64, "fence")),
-        (all, n) => format!("{n} of {} can go together, and {what}:\n", count_of(all as u64, "fence")),
-    };
-    for fence in goes {
-        let site = Site::of(program, fence);
-        let _ = writeln!(told, "  thread {}: the fence in line {}", site.thread, site.line);
-    }
-    told
-}
-
-pub fn costs(repair: &Repair, peak_kb: Option<u64>) -> String {
-    let mut text = format!(
-        "\nallowed       {} changes\ncores         {}\nchecks        {} programs\nat least      {} in cost\n\
-         states        {}\ntime          {:.3} s\n",
-        repair.allowed,
-        repair.cores,
-        repair.checks,
-        repair.lower_bound,
-        repair.stats.states,
-        repair.stats.time.as_secs_f64(),
-    );
-    if let Some(kb) = peak_kb {
-        let _ = writeln!(text, "peak memory   {:.1} MiB", kb as f64 / 1024.0);
-    }
-    text
-}
-
-/// Everything about one file's repair. `own` are the program's fences, if the question was which of them can go.
-pub fn object(
-    program: &Program,
-    file: &str,
-    repair: &Repair,
-    own: Option<&[Change]>,
-    peak_kb: Option<u64>,
-) -> Value {
-    let mut fields = json::common(file, "fence", repair.verdict(), &repair.stats, peak_kb);
-    let mut put = |key: &str, value: Value| {
-        fields.insert(key.into(), value);
-    };
-    put("for", aim_name(repair.aim).into());
-    put("reason", reason(repair).into());
-    put("allowed", repair.allowed.into());
-    put("cores", repair.cores.into());
-    put("checks", repair.checks.into());
-    put("lower_bound", repair.lower_bound.into());
-    match &repair.answer {
-        RepairAnswer::Enough(enough) => {
-            put("cost", enough.cost.into());
-            put("optimal", (enough.cheapest == Cheapest::Proved).into());
-            let set = |set: &Vec<Change>| set.iter().map(|&c| change(program, c)).collect::<Value>();
-            match own {
-                Some(own) => {
-                    let goes = own.iter().filter(|f| !enough.sets[0].contains(f));
-                    put("kept", set(&enough.sets[0]));
-                    put("superfluous", goes.map(|&c| change(program, c)).collect());
-                }
-                None => {
-                    put("fences", set(&enough.sets[0]));
-                    put("sets", enough.sets.iter().map(set).collect());
-                    put("more_sets", enough.more.into());
-                }
-            }
+fn superfluous(program: &Program, repair: &Repair, own: &[Change]) -> Block {
+    let enough = match &repair.answer {
+        Answer::Holds(enough) => enough,
+        Answer::Unknown(_) | Answer::Fails(Remaining::UnderSc(_)) => {
+            return Block::line(format!("{}.", capitalised(&reason(repair))));
         }
-        RepairAnswer::FailsUnderSc(trace) => put("trace", json::events(program, &trace.events)),
-        RepairAnswer::Remains { run, changed } => put("trace", json::events(changed, run.events())),
-        RepairAnswer::Unknown(limit) => put("limit", json::limit_name(limit).into()),
-    }
-    fields.into()
+        Answer::Fails(Remaining::Whatever { .. }) => {
+            return Block::line(
+                "Even with all its fences the program is not what was asked for, so none of them is superfluous. \
+                 `overtake fence` without --prune says what is missing.",
+            );
+        }
+    };
+    let goes: Vec<Change> = own.iter().copied().filter(|f| !enough.sets[0].contains(f)).collect();
+    let what = achieved(repair.aim, "the program stays", "the property still holds");
+    let told = match (own.len(), goes.len()) {
+        (0, _) => "The program has no fences.".to_string(),
+        (all, 0) => format!("None of the {} can go.", count_of(all as u64, "fence")),
+        (all, n) => format!("{n} of {} can go together, and {what}:", count_of(all as u64, "fence")),
+    };
+    let item = |fence: Change| {
+        let site = Site::of(program, fence);
+        format!("thread {}: the fence in line {}", site.thread, site.line)
+    };
+    Block::list(vec![told], goes.into_iter().map(item).collect())
 }
 
-fn change(program: &Program, change: Change) -> Value {
+fn costs(repair: &Repair, peak_kb: Option<u64>) -> Vec<Fact> {
+    let facts = [
+        Fact::new("allowed", format!("{} changes", repair.allowed)),
+        Fact::new("cores", repair.cores),
+        Fact::new("checks", format!("{} programs", repair.checks)),
+        Fact::new("at least", format!("{} in cost", repair.lower_bound)),
+        Fact::new("states", repair.stats.states),
+        Fact::new("time", format!("{:.3} s", repair.stats.time.as_secs_f64())),
+    ];
+    facts.into_iter().chain(peak_memory(peak_kb)).collect()
+}
+
+fn fields(patient: &Patient<'_>, repair: &Repair, peak_kb: Option<u64>) -> Map<String, Value> {
+    let verdict = repair.answer.verdict();
+    let mut fields = json::common(Question::Fence, verdict, patient.file, &repair.stats, peak_kb);
+    let mut put = |more: Value| json::put(&mut fields, more);
+    put(json!({
+        "for": aim_name(repair.aim),
+        "reason": reason(repair),
+        "allowed": repair.allowed,
+        "cores": repair.cores,
+        "checks": repair.checks,
+        "lower_bound": repair.lower_bound,
+    }));
+    match &repair.answer {
+        Answer::Holds(enough) => put(enough_fields(patient, enough)),
+        Answer::Fails(Remaining::UnderSc(trace)) => {
+            put(json!({ "trace": json::events(patient.program, &trace.events) }))
+        }
+        Answer::Fails(Remaining::Whatever { run, changed }) => {
+            put(json!({ "trace": json::events(changed, run.events()) }))
+        }
+        Answer::Unknown(limit) => put(json!({ "limit": json::limit_name(limit) })),
+    }
+    fields
+}
+
+fn enough_fields(patient: &Patient<'_>, enough: &Enough) -> Value {
+    let one = |change: &Change| change_fields(patient.program, *change);
+    let set = |set: &Vec<Change>| set.iter().map(one).collect::<Value>();
+    let (cost, optimal) = (enough.cost, enough.cheapest == Cheapest::Proved);
+    match patient.own {
+        Some(own) => json!({
+            "cost": cost,
+            "optimal": optimal,
+            "kept": set(&enough.sets[0]),
+            "superfluous": own.iter().filter(|f| !enough.sets[0].contains(f)).map(one).collect::<Value>(),
+        }),
+        None => json!({
+            "cost": cost,
+            "optimal": optimal,
+            "fences": set(&enough.sets[0]),
+            "sets": enough.sets.iter().map(set).collect::<Value>(),
+            "more_sets": enough.more,
+        }),
+    }
+}
+
+fn change_fields(program: &Program, change: Change) -> Value {
     let site = Site::of(program, change);
     let kind = match change {
         Change::Fence { .. } | Change::Keep { .. } => "fence",
         Change::Atomic { .. } => "atomic",
     };
-    let place = match site.place {
-        Place::Before => "before",
-        Place::At => "at",
-        Place::Behind => "after",
-    };
     let mut object = json!({
         "thread": site.thread,
         "after_line": site.after,
         "line": site.line,
-        "place": place,
+        "place": site.side.name(),
         "label": site.label,
         "kind": kind,
     });
-    if site.place == Place::Behind {
+    if site.side == Side::Behind {
         object["after_lines"] = site.ends.iter().copied().collect();
     }
     object

@@ -1,62 +1,28 @@
-//! What do people and scripts get to see? Programs and outcomes as text, JSON and graphs.
+//! What do people and scripts get to see? Programs and answers as text, JSON and graphs.
 //!
-//! Every report is a function from a program, and perhaps an outcome, to a string or a JSON value. Nothing here
-//! searches, reads files or knows a terminal; width and colour are arguments.
+//! For each question a file says what there is to tell (`check`, `robust`, `triangular`, `fence`, with `site` for places in
+//! the user's text); what comes of it is a [`Document`](document::Document), with runs as tables of `steps`, and renderers
+//! know nothing else: `text` for people, `json` for scripts. `outcomes` lists final states as herd does; `listing` and
+//! `dot` show programs. Nothing here searches, reads files or knows a terminal; width and colour are arguments.
 
-pub mod answer;
+pub mod check;
+pub mod document;
 pub mod dot;
 pub mod fence;
 pub mod json;
 pub mod listing;
 pub mod outcomes;
 pub mod robust;
+pub mod site;
+pub mod steps;
 pub mod table;
 pub mod text;
 pub mod triangular;
 
 use crate::model::Value;
-use crate::query::{Answer, Limit, Model, Outcome, Proof, Trace, Trap};
+use crate::query::{Limit, Trap};
+use document::Fact;
 use std::time::Duration;
-use table::{Color, Tone, paint};
-
-/// Why the answer is what it is, in a few words.
-pub fn reason(outcome: &Outcome) -> String {
-    match &outcome.answer {
-        Answer::Violated(trace) => format!("goal reached and replayed{}", under(outcome, trace)),
-        Answer::Safe(Proof::Exhausted) => {
-            "no forbidden state is reachable: every state that could lead to one was visited".to_string()
-        }
-        Answer::Safe(Proof::Infeasible) => {
-            "no forbidden state is reachable: the values that registers and memory can hold rule it out"
-                .to_string()
-        }
-        Answer::Safe(Proof::Robust { delays, apart }) => {
-            let robust = if *apart {
-                "the program is robust, apart from cells that nobody really reads"
-            } else {
-                "the program is robust"
-            };
-            let none = "no forbidden state is reachable under SC";
-            match delays {
-                0 => format!("{none}, and {robust}: TSO adds nothing"),
-                1 => format!("{none}, nor with the one delay that matters; with it built in, {robust}"),
-                _ => {
-                    format!("{none}, nor with the {delays} delays that matter; with them built in, {robust}")
-                }
-            }
-        }
-        Answer::Unknown(limit) => limit_reached(limit),
-    }
-}
-
-/// Which memory model it takes to violate the property, as far as that is known.
-fn under(outcome: &Outcome, trace: &Trace) -> &'static str {
-    match (outcome.model, trace.model) {
-        (Model::Tso, Model::Sc) => ", under SC already",
-        _ if trace.safe_under_sc => ", only under TSO",
-        _ => "",
-    }
-}
 
 /// Which limit ended a run.
 pub fn limit_reached(limit: &Limit) -> String {
@@ -107,14 +73,9 @@ fn shortened(items: impl IntoIterator<Item = String>) -> Vec<String> {
     lines.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }
 
-/// The first line of an answer, behind the file's name if there are several files.
-fn first_line(verdict: &str, tone: Tone, file: Option<&str>, color: bool) -> String {
-    let color = if color { Color::On } else { Color::Off };
-    let verdict = paint(verdict, tone, color);
-    match file {
-        Some(file) => format!("{file}: {verdict}\n"),
-        None => format!("{verdict}\n"),
-    }
+/// The most memory that the process had, if that is known.
+fn peak_memory(peak_kb: Option<u64>) -> Option<Fact> {
+    peak_kb.map(|kb| Fact::new("peak memory", format!("{:.1} MiB", kb as f64 / 1024.0)))
 }
 
 /// A sentence's first letter.

@@ -3,16 +3,17 @@
 //! Where herd counts executions, states are counted here: an execution graph is nothing that exploring knows of.
 //! So `Witnesses` and `Observation` have other numbers than herd's, with the same word between them.
 
-use super::limit_reached;
+use super::{json, limit_reached};
 use crate::model::litmus::{Litmus, Shown};
 use crate::model::{Program, PropertyKind};
 use crate::query::{Limit, Outcomes};
+use serde_json::{Value, json};
 
 /// The final states and what the condition says of them.
-pub struct Table<'a> {
+pub struct FinalStates<'a> {
     litmus: &'a Litmus,
     /// One row for each state, in their numbers' order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FinalState>,
     /// States that satisfy the condition's predicate, and others.
     holds: usize,
     fails: usize,
@@ -20,23 +21,23 @@ pub struct Table<'a> {
 
 /// A final state.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub struct Row {
+pub struct FinalState {
     pub values: Vec<Shown>,
     /// Some stores never reach memory.
     pub frozen: bool,
 }
 
-impl<'a> Table<'a> {
-    pub fn new(program: &Program, litmus: &'a Litmus, outcomes: &Outcomes) -> Result<Table<'a>, Limit> {
+impl<'a> FinalStates<'a> {
+    pub fn new(program: &Program, litmus: &'a Litmus, outcomes: &Outcomes) -> Result<FinalStates<'a>, Limit> {
         let states = outcomes.states.as_ref().map_err(Clone::clone)?;
         let holds = states.iter().filter(|values| litmus.holds(program, values)).count();
         let row = |values: &Vec<_>| {
             let shown = litmus.observed.iter().zip(values).map(|(column, value)| litmus.show(column, *value));
-            Row { values: shown.collect(), frozen: outcomes.frozen.contains(values) }
+            FinalState { values: shown.collect(), frozen: outcomes.frozen.contains(values) }
         };
-        let mut rows: Vec<Row> = states.iter().map(row).collect();
+        let mut rows: Vec<FinalState> = states.iter().map(row).collect();
         rows.sort();
-        Ok(Table { litmus, holds, fails: rows.len() - holds, rows })
+        Ok(FinalStates { litmus, holds, fails: rows.len() - holds, rows })
     }
 
     /// How often the predicate holds: `Never`, `Sometimes` or `Always`.
@@ -94,7 +95,7 @@ pub fn block(program: &Program, litmus: &Litmus, outcomes: &Outcomes) -> String 
     let name = &litmus.name;
     let head = format!("Test {name} {kind}\n");
     let time = format!("Time {name} {:.2}\n", outcomes.stats.time.as_secs_f64());
-    let table = match Table::new(program, litmus, outcomes) {
+    let table = match FinalStates::new(program, litmus, outcomes) {
         Ok(table) => table,
         Err(limit) => return format!("{head}Unknown: {}\n{time}\n", limit_reached(&limit)),
     };
@@ -116,8 +117,59 @@ pub fn block(program: &Program, litmus: &Litmus, outcomes: &Outcomes) -> String 
 
 /// How often the condition's predicate holds, on one line.
 pub fn summary(program: &Program, litmus: &Litmus, outcomes: &Outcomes) -> String {
-    match Table::new(program, litmus, outcomes) {
+    match FinalStates::new(program, litmus, outcomes) {
         Ok(table) => table.observation_line(),
         Err(limit) => format!("Observation {} unknown: {}\n", litmus.name, limit_reached(&limit)),
     }
+}
+
+/// Everything about one file's final states, for scripts.
+pub fn object(
+    program: &Program,
+    litmus: &Litmus,
+    file: &str,
+    outcomes: &Outcomes,
+    peak_kb: Option<u64>,
+) -> Value {
+    let table = FinalStates::new(program, litmus, outcomes);
+    let verdict = table.as_ref().map_or("unknown", FinalStates::verdict);
+    let mut fields = json::headed("outcomes", verdict, file, &outcomes.stats, peak_kb);
+    let explored = fields.remove("states").unwrap_or_default();
+    let mut put = |more: Value| json::put(&mut fields, more);
+    put(json!({
+        "explored": explored,
+        "model": outcomes.model.name(),
+        "test": litmus.name,
+        "condition": condition(litmus),
+        "goes_wrong": outcomes.goes_wrong,
+    }));
+    match table {
+        Ok(table) => {
+            let state = |row: &FinalState| values(litmus, &row.values);
+            put(json!({ "states": table.rows.iter().map(state).collect::<Value>() }));
+            let frozen: Vec<Value> = table.rows.iter().filter(|row| row.frozen).map(state).collect();
+            if !frozen.is_empty() {
+                put(json!({ "frozen": frozen }));
+            }
+            let (positive, negative) = table.witnesses();
+            put(json!({
+                "observation": table.observation(),
+                "positive": positive,
+                "negative": negative,
+            }));
+        }
+        Err(limit) => put(json!({
+            "limit": json::limit_name(&limit),
+            "reason": limit_reached(&limit),
+        })),
+    }
+    fields.into()
+}
+
+fn values(litmus: &Litmus, row: &[Shown]) -> Value {
+    let value = |shown: &Shown| match shown {
+        Shown::Number(number) => i64::try_from(*number).map_or_else(|_| (*number as u64).into(), Value::from),
+        Shown::Address(name) => name.clone().into(),
+    };
+    litmus.observed.iter().zip(row).map(|(column, shown)| (column.name.clone(), value(shown))).collect()
 }

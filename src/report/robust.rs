@@ -1,68 +1,79 @@
-//! How do SC and TSO differ? The witness for people: which store was overtaken by which load, what the other threads
+//! Do SC and TSO have the same behaviours? The witness: which store was overtaken by which load, what the other threads
 //! did in between, why no SC run can look like that, and the whole run.
 
-use super::table::{Align, Cell, Color, Table, Tone};
-use super::{capitalised, first_line, limit_reached, shortened, text};
+use super::document::{Block, Document, Fact};
+use super::table::{Align, Cell, Table, Tone};
+use super::{capitalised, json, limit_reached, peak_memory, shortened, steps};
+use crate::certify::Robustness;
 use crate::model::Program;
-use crate::query::{AttackCount, Event, Model, Relation, RobustAnswer, Robustness, Stats, Witness};
-use std::fmt::Write;
+use crate::query::{Answer, AttackCount, Event, Model, Question, Relation, Stats, Witness};
+use serde_json::{Map, Value, json};
 
-/// The first line: `robust`, `not-robust` or `unknown`, behind the file's name if there are several files.
-pub fn verdict(robustness: &Robustness, file: Option<&str>, color: bool) -> String {
-    let tone = match robustness.answer {
-        RobustAnswer::Robust => Tone::Good,
-        RobustAnswer::NotRobust(_) => Tone::Bad,
-        RobustAnswer::Unknown(_) => Tone::Doubtful,
-    };
-    first_line(robustness.verdict(), tone, file, color)
+pub fn document(program: &Program, file: &str, found: &Robustness, peak_kb: Option<u64>) -> Document {
+    let facts = attacks(&found.attacks).into_iter().chain(spent(&found.stats, peak_kb));
+    Document {
+        question: Question::Robust,
+        verdict: found.answer.verdict(),
+        file: file.to_string(),
+        explanation: explanation(program, found),
+        costs: vec![Block::Facts(facts.collect())],
+        warnings: vec![],
+        fields: fields(program, file, found, peak_kb),
+    }
 }
 
 /// Why the answer is what it is, in a few words.
-pub fn reason(robustness: &Robustness) -> String {
-    match &robustness.answer {
-        RobustAnswer::Robust if robustness.attacks.left == 0 => {
+fn reason(found: &Robustness) -> String {
+    match &found.answer {
+        Answer::Holds(()) if found.attacks.left == 0 => {
             "the program's text leaves no store that a load could overtake with effect".to_string()
         }
-        RobustAnswer::Robust => {
-            "no store that a load overtakes leads to a cycle of happens-before".to_string()
-        }
-        RobustAnswer::NotRobust(_) => "a run that no SC run is like was found and checked".to_string(),
-        RobustAnswer::Unknown(limit) => limit_reached(limit),
+        Answer::Holds(()) => "no store that a load overtakes leads to a cycle of happens-before".to_string(),
+        Answer::Fails(_) => "a run that no SC run is like was found and checked".to_string(),
+        Answer::Unknown(limit) => limit_reached(limit),
     }
 }
 
 /// What the verdict rests on.
-pub fn explanation(program: &Program, robustness: &Robustness, style: text::Style) -> String {
-    match &robustness.answer {
-        RobustAnswer::Robust => {
-            format!("SC and TSO have the same behaviours: {}.\n", reason(robustness))
+fn explanation(program: &Program, found: &Robustness) -> Vec<Block> {
+    let (reason, states) = (reason(found), found.stats.states);
+    match &found.answer {
+        Answer::Holds(()) => {
+            vec![Block::line(format!("SC and TSO have the same behaviours: {reason}."))]
         }
-        RobustAnswer::NotRobust(witness) => story(program, witness, style),
-        RobustAnswer::Unknown(_) => {
-            let (reason, states) = (capitalised(&reason(robustness)), robustness.stats.states);
-            format!("{reason}; {states} states were visited, and no witness was found.\n")
+        Answer::Fails(witness) => story(program, witness),
+        Answer::Unknown(_) => {
+            let reason = capitalised(&reason);
+            vec![Block::line(format!("{reason}; {states} states were visited, and no witness was found."))]
         }
     }
 }
 
-pub fn story(program: &Program, witness: &Witness, style: text::Style) -> String {
+pub fn story(program: &Program, witness: &Witness) -> Vec<Block> {
     let event = |k: usize| in_words(program, &witness.events[k]);
     let name = program.thread(witness.thread()).name();
-    let mut text = format!("Thread {name} delays {} past {}.\n", event(witness.store), event(witness.load));
-    let path = witness.path();
-    let between = shortened(path[1..path.len() - 1].iter().map(|&k| event(k)));
-    if !between.is_empty() {
-        let _ = writeln!(text, "On the way: {}.", between.join(", "));
-    }
-    text += "\nNo SC run can look like this. Each of these steps would have to come before the next, in a circle:\n\n";
-    text += &circle(program, witness, style);
-    text += "\nThe run, with the steps of the circle marked:\n\n";
+    let delays = format!("Thread {name} delays {} past {}.", event(witness.store), event(witness.load));
+    let way = on_the_way(program, &witness.events, &witness.path());
     let starred: Vec<usize> = witness.cycle.iter().map(|(k, _)| *k).collect();
-    text + &text::run(program, Model::Tso, &witness.events, &starred, style)
+    vec![
+        Block::lines([delays].into_iter().chain(way).collect()),
+        Block::line(
+            "No SC run can look like this. Each of these steps would have to come before the next, in a circle:",
+        ),
+        Block::Table(circle(program, witness)),
+        Block::line("The run, with the steps of the circle marked:"),
+        steps::run(program, Model::Tso, &witness.events, &starred),
+    ]
 }
 
-/// The cycle of happens-before, one row for each of its events, beginning with the delayed store.
-fn circle(program: &Program, witness: &Witness, style: text::Style) -> String {
+/// What the thread of a path does between its ends, if anything.
+pub(super) fn on_the_way(program: &Program, events: &[Event], path: &[usize]) -> Option<String> {
+    let between = shortened(path[1..path.len() - 1].iter().map(|&k| in_words(program, &events[k])));
+    (!between.is_empty()).then(|| format!("On the way: {}.", between.join(", ")))
+}
+
+/// The happens-before cycle, one row for each of its events, beginning with the delayed store.
+fn circle(program: &Program, witness: &Witness) -> Table {
     let mut cycle = witness.cycle.clone();
     let first = |wanted: &dyn Fn(usize) -> bool| cycle.iter().position(|(k, _)| wanted(*k));
     let store = first(&|k| k == witness.store);
@@ -80,7 +91,7 @@ fn circle(program: &Program, witness: &Witness, style: text::Style) -> String {
             Cell::new(format!("{}{closed}", leads(program, witness, k, relation, next)), Tone::Plain),
         ]);
     }
-    table.render(2, if style.color { Color::On } else { Color::Off })
+    table
 }
 
 /// An instruction of the user's file, with its line.
@@ -94,7 +105,7 @@ pub(super) fn in_words(program: &Program, event: &Event) -> String {
 
 fn plain(program: &Program, event: &Event) -> String {
     let thread = program.thread(event.thread());
-    text::instruction(program, thread, event)
+    steps::instruction(program, thread, event)
 }
 
 /// What leads from an event of the cycle to the next.
@@ -114,33 +125,56 @@ fn leads(program: &Program, witness: &Witness, from: usize, relation: Relation, 
     }
 }
 
-/// What the search cost, and what became of the attacks.
-pub fn costs(robustness: &Robustness, peak_kb: Option<u64>) -> String {
-    format!("\n{}{}", attacks(&robustness.attacks), spent(&robustness.stats, peak_kb))
-}
-
 /// What any one search cost.
-pub(super) fn spent(s: &Stats, peak_kb: Option<u64>) -> String {
-    let mut text = format!(
-        "states        {}\ntransitions   {}\nworkers       {}\ntime          {:.3} s\n",
-        s.states,
-        s.transitions,
-        s.workers,
-        s.time.as_secs_f64(),
-    );
-    if let Some(kb) = peak_kb {
-        let _ = writeln!(text, "peak memory   {:.1} MiB", kb as f64 / 1024.0);
-    }
-    text
+pub(super) fn spent(s: &Stats, peak_kb: Option<u64>) -> Vec<Fact> {
+    let facts = [
+        Fact::new("states", s.states),
+        Fact::new("transitions", s.transitions),
+        Fact::new("workers", s.workers),
+        Fact::new("time", format!("{:.3} s", s.time.as_secs_f64())),
+    ];
+    facts.into_iter().chain(peak_memory(peak_kb)).collect()
 }
 
-fn attacks(a: &AttackCount) -> String {
-    format!(
-        "attacks       {} pairs of a store and a load\n  fenced      {}, or without a way from the store to the load\n  \
-         private     {}, where no other thread takes part\n  acyclic     {}, without a chain of conflicts back to the store\n  \
-         searched    {}\n",
-        a.total, a.fenced, a.private, a.acyclic, a.left
-    )
+/// What became of the attacks.
+fn attacks(a: &AttackCount) -> [Fact; 5] {
+    [
+        Fact::new("attacks", format!("{} pairs of a store and a load", a.total)),
+        Fact::part("fenced", format!("{}, or without a way from the store to the load", a.fenced)),
+        Fact::part("private", format!("{}, where no other thread takes part", a.private)),
+        Fact::part("acyclic", format!("{}, without a chain of conflicts back to the store", a.acyclic)),
+        Fact::part("searched", a.left),
+    ]
+}
+
+fn fields(program: &Program, file: &str, found: &Robustness, peak_kb: Option<u64>) -> Map<String, Value> {
+    let mut fields = json::common(Question::Robust, found.answer.verdict(), file, &found.stats, peak_kb);
+    let mut put = |more: Value| json::put(&mut fields, more);
+    put(json!({
+        "model": Model::Tso.name(),
+        "reason": reason(found),
+        "attacks": json::attacks(&found.attacks),
+    }));
+    match &found.answer {
+        Answer::Fails(found) => put(json!({ "witness": witness_fields(program, found) })),
+        Answer::Unknown(limit) => put(json!({ "limit": json::limit_name(limit) })),
+        Answer::Holds(()) => {}
+    }
+    fields
+}
+
+/// Store, path and load as events; the trace, and the cycle by the events' places in it.
+fn witness_fields(program: &Program, witness: &Witness) -> Value {
+    let of = |k: usize| json::event(program, &witness.events[k]);
+    let cycle = |(k, relation): &(usize, Relation)| json!({ "event": k, "relation": relation.name() });
+    json!({
+        "thread": program.thread(witness.thread()).name(),
+        "store": of(witness.store),
+        "path": witness.path().into_iter().map(of).collect::<Vec<_>>(),
+        "load": of(witness.load),
+        "trace": json::events(program, &witness.events),
+        "cycle": witness.cycle.iter().map(cycle).collect::<Vec<_>>(),
+    })
 }
 
 #[cfg(test)]
@@ -149,8 +183,8 @@ mod tests {
     use crate::engine::{self, Options};
     use crate::front::tso;
     use crate::query::Limits;
-    use crate::report::text::Style;
-    use crate::report::text::tests::{sb, sb_trace};
+    use crate::report::steps::tests::{sb, sb_trace};
+    use crate::report::text::{self, Style};
 
     const STYLE: Style = Style { width: 100, color: false };
 
@@ -159,8 +193,8 @@ mod tests {
     fn check(source: &str, expected: &str) {
         let program = tso::read(source, &[]).expect("the test's source is readable").program;
         let options = Options { workers: 1, ..Options::default() };
-        let robustness = engine::robust(&program, &options, &Limits::default()).expect("no bug of ours");
-        let text = explanation(&program, &robustness, STYLE);
+        let robustness = engine::robust(&program, &options, &Limits::default()).expect("no bug in overtake");
+        let text = text::blocks(&explanation(&program, &robustness), STYLE);
         let told = text.split("\nThe run").next().unwrap_or_default();
         assert_eq!(told, expected.trim_start_matches('\n'), "\n{text}");
     }
@@ -195,7 +229,7 @@ The run, with the steps of the circle marked:
   *  5  flush x                        3  x: 0 -> 1, the store in row 1  empty
   *  6                flush y          7  y: 0 -> 1, the store in row 2  empty
 ";
-        let text = story(&program, &witness, STYLE);
+        let text = text::blocks(&story(&program, &witness), STYLE);
         assert_eq!(text, expected, "\n{text}");
     }
 

@@ -67,7 +67,7 @@ impl Cell {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     Left,
     Right,
@@ -75,6 +75,7 @@ pub enum Align {
 
 const GAP: usize = 2;
 
+#[derive(Clone, Debug)]
 pub struct Table {
     columns: Vec<Align>,
     rows: Vec<Vec<Cell>>,

@@ -1,6 +1,6 @@
 //! Which delayed paths are built in already? Where a program is extended without taking anything away, the same witness is
 //! still there afterwards. So the paths that were handed out are kept, as the instructions of the user's program
-//! that they stand for (the projection h of lazy-tso-reachability, section 3.1), and an attack along one of them does
+//! that they stand for (the projection h of [LazyTSO], section 3.1), and an attack along one of them does
 //! not count again. A store that was issued before and now goes to memory stands for more than its instruction: it
 //! is told apart.
 //!
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 /// What a step of a path stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Step {
+enum PathStep {
     Instruction(EdgeId),
     Flush(EdgeId),
 }
@@ -19,7 +19,7 @@ enum Step {
 #[derive(Clone, Debug, Default)]
 pub struct KnownPaths {
     /// From a place, by a step of a thread, to a place; places count from 2.
-    next: HashMap<(usize, ThreadId, Step), usize>,
+    next: HashMap<(usize, ThreadId, PathStep), usize>,
     /// Per place from 2 on, whether a path ends there.
     ends: Vec<bool>,
 }
@@ -68,11 +68,11 @@ impl KnownPaths {
     }
 }
 
-fn step(program: &Program, thread: ThreadId, edge: EdgeId) -> Option<Step> {
+fn step(program: &Program, thread: ThreadId, edge: EdgeId) -> Option<PathStep> {
     match program.thread(thread).edge(edge).origin {
-        None => Some(Step::Instruction(edge)),
-        Some(Origin::Whole(e) | Origin::Issue(e)) => Some(Step::Instruction(e)),
-        Some(Origin::Flush(e)) => Some(Step::Flush(e)),
+        None => Some(PathStep::Instruction(edge)),
+        Some(Origin::Whole(e) | Origin::Issue(e)) => Some(PathStep::Instruction(e)),
+        Some(Origin::Flush(e)) => Some(PathStep::Flush(e)),
         Some(Origin::Nothing) => None,
     }
 }

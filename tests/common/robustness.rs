@@ -1,11 +1,11 @@
 //! Robustness by its definition: all computations of a program, one by one, and what each depends on.
 //!
-//! Only for programs without loops, and small ones. Nothing here knows `robust::hb`, except for
+//! Only for programs without loops, and small ones. Nothing here knows `certify::happens_before`, except for
 //! [`brute_robust`], which asks it about each computation.
 
+use overtake::certify::happens_before::HappensBefore;
 use overtake::model::{EdgeId, Program, ThreadId, Value};
 use overtake::query::{Act, Event, Kind, Model, Source};
-use overtake::robust::hb::HappensBefore;
 use overtake::semantics::{State, Step, sc, tso};
 use std::collections::{HashSet, VecDeque};
 

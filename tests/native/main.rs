@@ -89,7 +89,7 @@ fn compare(snippet: &Snippet, left: &Left) -> Result<bool, String> {
     let options = Options { workers: 1, ..Options::default() };
     let outcome = engine::check(&input.program, &Goal::of(&input.program), &options, &Limits::default());
     match outcome.expect("no internal error").answer {
-        Answer::Safe(_) => written(snippet, &expected),
+        Answer::Holds(_) => written(snippet, &expected),
         answer => Err(format!("{source}\n{answer:?}")),
     }
 }

@@ -12,9 +12,9 @@
 //! unless a block holds it up; but then it could have done it before that block.
 //! Invariant: every edge keeps its origin, so that a run of the one program is a run of the other.
 
-use super::race::{Pair, in_block};
 use crate::analysis::access::{self, Access};
 use crate::analysis::interval::Intervals;
+use crate::certify::race::{Pair, in_block};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{
     Atom, BinOp, Edge, EdgeId, Expr, Instr, Invalid, Loc, Location, Origin, Pred, Program, Reg, RegExpr,

@@ -1,36 +1,30 @@
-//! Is the program free of triangular races? Owens' condition, which is sufficient for robustness and cheaper to ask.
+//! Is the program free of triangular races? Owens' condition ([Owens10]), which is sufficient for robustness and cheaper
+//! to ask.
 //!
 //! A *triangular race* is an SC run in which a thread stores, then loads another cell while its store could still be in
 //! its buffer, and then another thread writes that cell: the load could have overtaken the store, and somebody could
-//! tell. (`race` says what else counts as a write.) Without one, TSO adds nothing; with one it may or may not.
-//! `history` turns the question into one of SC reachability, once for each thread; the search is `reach`'s; `race`
-//! judges what was found from the run alone, and what does not pass is a bug of ours and never an answer.
+//! tell. (`certify::race` says what else counts as a write.) Without one, TSO adds nothing; with one it may or may not.
+//! `history` turns the question into one of SC reachability, once for each thread; the search is `reach`'s; `certify`
+//! judges what was found from the run alone.
 
 mod history;
-pub mod race;
 #[cfg(test)]
 mod tests;
 
 use crate::analysis::interval::Intervals;
+use crate::certify::{self, Confirmed, Doubt, Refuted};
 use crate::machine::{Memory, ProgramMachine};
 use crate::model::{Instr, Program, ThreadId, Value};
-use crate::query::Reductions;
-use crate::query::{Act, Action, Event, Kind, Limit, Limits, Model, Race, Stats};
+use crate::query::{Act, Action, Event, Kind, Limit, Limits, Model, Race, Reductions, Stats};
 use crate::reach::{Order, Search, explore};
 use crate::semantics::replay::{Stopped, follow, replay};
 use crate::semantics::sc;
 use history::{Attacker, Text};
 use std::time::Instant;
-use thiserror::Error;
-
-/// A bug of ours.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the race {0}")]
-pub struct Refuted(String);
 
 /// How to look for a race.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct RaceOptions {
     pub reductions: Reductions,
     pub order: Order,
     pub workers: usize,
@@ -39,7 +33,7 @@ pub struct Question {
 /// What the search came to. Without a race and without a limit, the program is free of them.
 #[derive(Debug)]
 pub struct Reply {
-    pub race: Option<Race>,
+    pub race: Option<Confirmed<Race>>,
     pub limit: Option<Limit>,
     /// The threads that the text leaves to the search.
     pub attackers: usize,
@@ -47,53 +41,28 @@ pub struct Reply {
 }
 
 /// Does the program have a triangular race?
-pub fn ask(program: &Program, question: &Question, limits: &Limits) -> Result<Reply, Refuted> {
+pub fn ask(program: &Program, options: &RaceOptions, limits: &Limits) -> Result<Reply, Refuted> {
     let start = Instant::now();
-    let stats = Stats { workers: question.workers, ..Stats::default() };
+    let stats = Stats { workers: options.workers, ..Stats::default() };
     let mut reply = Reply { race: None, limit: None, attackers: 0, stats };
-    match reply.try_all(program, question, limits) {
-        Err(Stop::Refuted(refuted)) => return Err(refuted),
-        Err(Stop::Limit(limit)) => reply.limit = Some(limit),
+    match reply.try_all(program, options, limits) {
+        Err(Doubt::Refuted(refuted)) => return Err(refuted),
+        Err(Doubt::Limit(limit)) => reply.limit = Some(limit),
         Ok(()) => {}
     }
     reply.stats.time = start.elapsed();
     Ok(reply)
 }
 
-/// What ends a search without an answer.
-enum Stop {
-    Refuted(Refuted),
-    Limit(Limit),
-}
-
-impl From<Limit> for Stop {
-    fn from(limit: Limit) -> Stop {
-        Stop::Limit(limit)
-    }
-}
-
-impl From<Stopped> for Stop {
-    fn from(stopped: Stopped) -> Stop {
-        match stopped {
-            Stopped::Mismatch(m) => refuted(&format!("does not replay: {m}")),
-            Stopped::Limit(limit) => Stop::Limit(limit),
-        }
-    }
-}
-
-fn refuted(why: &str) -> Stop {
-    Stop::Refuted(Refuted(why.to_string()))
-}
-
 impl Reply {
     /// One thread after the other, up to the first race.
-    fn try_all(&mut self, program: &Program, question: &Question, limits: &Limits) -> Result<(), Stop> {
+    fn try_all(&mut self, program: &Program, options: &RaceOptions, limits: &Limits) -> Result<(), Doubt> {
         let text = Text::new(program, limits)?;
         for t in program.thread_ids() {
             let Some(attacker) = history::attacker(&text, t, limits)? else { continue };
             self.attackers += 1;
             match attacker {
-                Ok(attacker) => self.search(program, &text.intervals, t, &attacker, question, limits)?,
+                Ok(attacker) => self.search(program, &text.intervals, t, &attacker, options, limits)?,
                 Err(invalid) => self.limit = Some(Limit::ProgramSize(invalid.to_string())),
             }
             if self.race.is_some() {
@@ -109,10 +78,10 @@ impl Reply {
         known: &Intervals,
         t: ThreadId,
         attacker: &Attacker,
-        question: &Question,
+        options: &RaceOptions,
         limits: &Limits,
-    ) -> Result<(), Stop> {
-        let Question { reductions, order, workers } = *question;
+    ) -> Result<(), Doubt> {
+        let RaceOptions { reductions, order, workers } = *options;
         let machine = ProgramMachine::new(&attacker.program, &attacker.goal, Memory::Sc, reductions, limits)?;
         let machine = machine.ignoring_errors();
         let found = explore(&machine, limits, Search::new(order, workers));
@@ -139,26 +108,26 @@ fn race(
     t: ThreadId,
     run: Vec<Action>,
     limits: &Limits,
-) -> Result<Race, Stop> {
+) -> Result<Confirmed<Race>, Doubt> {
+    let refuted = |why: &str| Doubt::refuted(format!("the race {why}"));
+    let stopped = |stopped: Stopped| Doubt::stopped("the race", stopped);
     let runs = [Some(run.clone()), without_open_block(program, &run)];
     for run in runs.into_iter().flatten() {
-        let mut events = follow(program, Model::Sc, run.iter().copied(), limits)?;
+        let mut events = follow(program, Model::Sc, run.iter().copied(), limits).map_err(stopped)?;
         let load = events.iter().rposition(|e| e.thread() == t);
         let load = load.ok_or_else(|| refuted("has no attacker"))?;
-        if let Some(write) = race::first_write(program, &events, load) {
+        if let Some(write) = certify::race::first_write(program, &events, load) {
             events.truncate(write + 1);
-        } else if let Some(step) = next_write(program, known, &events, load, limits)? {
+        } else if let Some(step) = next_write(program, known, &events, load, limits).map_err(stopped)? {
             let longer = events.iter().map(|e| e.action).chain([step]);
-            events = follow(program, Model::Sc, longer, limits)?;
+            events = follow(program, Model::Sc, longer, limits).map_err(stopped)?;
         } else {
             continue;
         }
         let is_store = |e: &Event| e.thread() == t && e.kind == Kind::Store;
         let store = events[..load].iter().rposition(is_store);
         let store = store.ok_or_else(|| refuted("has no store"))?;
-        let race = Race { write: events.len() - 1, events, store, load };
-        race::check(program, &race, limits)?.map_err(|broken| refuted(&broken.to_string()))?;
-        return Ok(race);
+        return certify::race(program, Race { write: events.len() - 1, events, store, load }, limits);
     }
     Err(refuted("has no write"))
 }
@@ -176,9 +145,10 @@ fn next_write(
     let (t, cell) = (events[load].thread(), events[load].address);
     let steps = sc::steps(program, &state).into_iter().map(|step| step.event);
     let others: Vec<Event> = steps.filter(|e| e.thread() != t).collect();
-    let writes = |e: &&Event| e.address == cell && race::writes(program, e);
-    let begins =
-        |e: &&Event| cell.is_some_and(|cell| race::begins_block(program, known, t, e, cell.0 as Value));
+    let writes = |e: &&Event| e.address == cell && certify::race::writes(program, e);
+    let begins = |e: &&Event| {
+        cell.is_some_and(|cell| certify::race::begins_block(program, known, t, e, cell.0 as Value))
+    };
     let found = others.iter().find(writes).or_else(|| others.iter().find(begins));
     Ok(found.map(|event| event.action))
 }

@@ -1,20 +1,20 @@
 //! The corners of the definition, each with a program that lies on the one side and one that lies on the other.
 
 use super::*;
+use crate::certify::race::{Broken, check};
 use crate::front::tso;
 use crate::query::Limits;
-use race::{Broken, check};
 
 fn read(source: &str) -> Program {
     tso::read(source, &[]).expect("the test's source is readable").program
 }
 
-fn question() -> Question {
-    Question { reductions: Reductions::ALL, order: Order::BreadthFirst, workers: 1 }
+fn options() -> RaceOptions {
+    RaceOptions { reductions: Reductions::ALL, order: Order::BreadthFirst, workers: 1 }
 }
 
-fn found(source: &str) -> Option<Race> {
-    let reply = ask(&read(source), &question(), &Limits::default()).expect("no bug of ours");
+fn found(source: &str) -> Option<Confirmed<Race>> {
+    let reply = ask(&read(source), &options(), &Limits::default()).expect("no bug of ours");
     assert_eq!(reply.limit, None);
     reply.race
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::front::tso;
 use crate::model::EdgeId;
 use crate::query::{Act, Action, Trap};
+use crate::report::text::{self, Style};
 
 const SB: &str = "shared x, y\nthread p0\n store [x], 1\n load r, [y]\nend\nthread p1\n store [y], 1\n load r, [x]\nend\n\
                   never p0.r == 0 && p1.r == 0\n";
@@ -48,19 +49,18 @@ pub fn sb_trace() -> Trace {
     let (x, y) = (access(&p, 0, 0, 0, 1), access(&p, 1, 0, 1, 1));
     let (r0, r1) = (access(&p, 0, 1, 1, 0), access(&p, 1, 1, 0, 0));
     let (fx, fy) = (flush(&x, 0), flush(&y, 1));
-    Trace {
-        model: Model::Tso,
-        events: vec![x, y, r0, r1, fx, fy],
-        against: Against::Property(0),
-        safe_under_sc: false,
-    }
+    Trace { model: Model::Tso, events: vec![x, y, r0, r1, fx, fy], against: Against::Property(0) }
 }
 
 const PLAIN: Style = Style { width: 100, color: false };
 
+fn told(program: &Program, run: &Trace, style: Style) -> String {
+    text::blocks(&trace(program, run), style)
+}
+
 #[track_caller]
 fn check(program: &Program, run: &Trace, style: Style, expected: &str) {
-    let text = trace(program, run, style);
+    let text = told(program, run, style);
     assert_eq!(text, expected.trim_start_matches('\n'), "\n{text}");
 }
 
@@ -112,7 +112,6 @@ fn under_sc_a_store_changes_memory_at_once() {
         model: Model::Sc,
         events: vec![access(&p, 0, 0, 0, 5), access(&p, 0, 1, 0, 5), wrong],
         against: Against::Trap(ThreadId(0), Trap::Assertion),
-        safe_under_sc: false,
     };
     check(
         &p,
@@ -136,7 +135,7 @@ fn a_load_from_the_own_buffer_names_the_store() {
     );
     let load = Event { source: Some(Source::Buffer(0)), ..access(&p, 0, 1, 0, 1) };
     let events = vec![access(&p, 0, 0, 0, 1), load, event(&p, 0, 2)];
-    let run = Trace { model: Model::Tso, events, against: Against::Property(0), safe_under_sc: false };
+    let run = Trace { model: Model::Tso, events, against: Against::Property(0) };
     check(
         &p,
         &run,
@@ -161,7 +160,7 @@ fn blocks_and_locked_instructions_are_visible() {
     let assign = Event { value: Some(2), ..event(&p, 1, 0) };
     let done = flush(&store, 1);
     let events = vec![event(&p, 0, 0), store, assign, done, event(&p, 0, 2), add];
-    let run = Trace { model: Model::Tso, events, against: Against::Property(0), safe_under_sc: false };
+    let run = Trace { model: Model::Tso, events, against: Against::Property(0) };
     check(
         &p,
         &run,
@@ -186,14 +185,14 @@ fn an_access_outside_memory_is_named_at_its_row() {
     let choice = Event { value: Some(7), ..event(&p, 0, 0) };
     let wrong = Event { trap: Some(Trap::OutOfRange(7)), ..event(&p, 0, 1) };
     let against = Against::Trap(ThreadId(0), Trap::OutOfRange(7));
-    let run = Trace { model: Model::Tso, events: vec![choice, wrong], against, safe_under_sc: false };
-    let text = trace(&p, &run, PLAIN);
+    let run = Trace { model: Model::Tso, events: vec![choice, wrong], against };
+    let text = told(&p, &run, PLAIN);
     assert!(text.contains("store [x + i], 1     4  address 7 lies outside the shared memory"), "{text}");
 }
 
 #[test]
 fn colour_is_there_only_if_asked_for() {
-    let coloured = trace(&sb(), &sb_trace(), Style { width: 100, color: true });
+    let coloured = told(&sb(), &sb_trace(), Style { width: 100, color: true });
     assert!(coloured.contains("\u{1b}["));
-    assert!(!trace(&sb(), &sb_trace(), PLAIN).contains('\u{1b}'));
+    assert!(!told(&sb(), &sb_trace(), PLAIN).contains('\u{1b}'));
 }

@@ -1,8 +1,7 @@
-//! What depends on what in a TSO computation, and is the computation a witness against robustness?
+//! What depends on what in a TSO computation?
 //!
-//! The happens-before relation of lazy-tso-reachability, Section 4: program order, the equivalence of a store
-//! with its flush, and conflicts on memory. A program is robust iff no TSO computation has a cycle in it; a
-//! *witness* (Figure 5) is a computation that delays as little as possible and still has one.
+//! The happens-before relation of [LazyTSO], Section 4, which goes back to [ShashaSnir88]: program order, the equivalence
+//! of a store with its flush, and conflicts on memory. A program is robust iff no TSO computation has a cycle in it.
 //!
 //! Two things are not as in the paper. An early read happens before the next write that follows the store it
 //! read from; without that, `programs/litmus/early-read.tso` would pass for robust. And all events of a
@@ -10,17 +9,16 @@
 //!
 //! Invariant: events of one class (a store and its flush, a block) are never ordered among themselves, unless
 //! by way of an event outside. Everything here is read off the events alone, which are taken to be a computation:
-//! whether they are, `semantics::replay` says. Not here: looking for witnesses.
+//! whether they are, `semantics::replay` says. Not here: the shape of a witness, which is `witness.rs`.
 
 use crate::model::{Addr, ThreadId};
-use crate::query::{Action, Event, Kind, Limit, Limits, Relation, Source};
+use crate::query::{Event, Kind, Limit, Limits, Relation, Source};
 use bit_set::BitSet;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::unionfind::UnionFind;
 use petgraph::visit::{Dfs, EdgeRef};
 use std::collections::{HashMap, VecDeque};
-use thiserror::Error;
 
 /// The nodes are the events, by their index. Program order and coherence are given by their immediate steps.
 pub type Graph = DiGraph<(), Relation, u32>;
@@ -305,125 +303,12 @@ fn components(graph: &Graph, class: &[usize]) -> (Vec<usize>, Vec<bool>) {
     (component, components.iter().map(several).collect())
 }
 
-/// The store that is delayed and the load that overtakes it, as events of a computation; both are the attacker's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attack {
-    pub store: usize,
-    pub load: usize,
-}
-
-/// The first condition on witnesses that does not hold, and an event that shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Broken {
-    #[error("event {0} is not the store or not the load of an attack: a thread's store, its load, its flush")]
-    Shape(usize),
-    #[error("W1: event {0} stores, is not the attacker's, and is not flushed at once")]
-    W1(usize),
-    #[error("W2: event {0} keeps the attack's store from being the first that is delayed, up to its load")]
-    W2(usize),
-    #[error("W3: event {0} is the attacker's, between the load and the flush")]
-    W3(usize),
-    #[error("W4: event {0} is not followed by its flush, or comes after the attack and is no harmless flush")]
-    W4(usize),
-    #[error("W5: event {0} does not happen after the load")]
-    W5(usize),
-}
-
-/// Is the computation a witness τ1 · store · τ2 · load · τ3 · flush · τ4 (Figure 5)?
-///
-/// - W1: only the attacker delays stores; the other threads behave as under SC.
-/// - W2: `store` is the attacker's first delayed store, nothing of the attacker's is flushed or needs to be until
-///   `load`, and `load` reads memory.
-/// - W3: `load` is the last event of the attacker's that overtakes the store.
-/// - W4: after the flush the attacker's other stores follow, and nothing else. None is to the address of `load`.
-/// - W5: everything in τ3 happens after the load, and so does the flush. That closes a cycle: the flush is the
-///   store, and the load comes after it in program order.
-///
-/// Further, `events` is a computation, and leaves all buffers empty.
-pub fn check_witness(events: &[Event], attack: &Attack) -> Result<(), Broken> {
-    let flush = check_shape(events, attack)?;
-    let attacker = events[attack.store].thread();
-    refuse(events, 0..events.len(), Broken::W1, |i, e| e.thread() != attacker && delayed(events, i))?;
-    check_w2(events, attack)?;
-    refuse(events, attack.load + 1..flush, Broken::W3, |_, e| e.thread() == attacker)?;
-    let address = events[attack.load].address;
-    let harmless = |e: &Event| e.thread() == attacker && e.kind == Kind::Flush && e.address != address;
-    refuse(events, flush + 1..events.len(), Broken::W4, |_, e| !harmless(e))?;
-    let flushed: BitSet = events.iter().filter_map(|e| e.store).collect();
-    refuse(events, 0..events.len(), Broken::W4, |i, e| buffers(e) && !flushed.contains(i))?;
-    let after = HappensBefore::of(events).after(attack.load);
-    refuse(events, attack.load + 1..flush + 1, Broken::W5, |i, _| !after.contains(i))
-}
-
-/// The flush of the attack's store, if store, load and flush are one thread's and in this order.
-fn check_shape(events: &[Event], attack: &Attack) -> Result<usize, Broken> {
-    let Attack { store, load } = *attack;
-    let store_event = events.get(store).filter(|e| buffers(e)).ok_or(Broken::Shape(store))?;
-    let is_load = |e: &&Event| e.kind == Kind::Load && e.thread() == store_event.thread();
-    events.get(load).filter(is_load).ok_or(Broken::Shape(load))?;
-    let flush = flush_of(events, store).ok_or(Broken::Shape(store))?;
-    if store < load && load < flush { Ok(flush) } else { Err(Broken::Shape(load)) }
-}
-
-fn check_w2(events: &[Event], attack: &Attack) -> Result<(), Broken> {
-    let attacker = events[attack.store].thread();
-    let own = |e: &Event| e.thread() == attacker;
-    let drains = |e: &Event| matches!(e.kind, Kind::Flush | Kind::Fence | Kind::Locked);
-    refuse(events, 0..attack.store, Broken::W2, |i, e| own(e) && delayed(events, i))?;
-    refuse(events, attack.store + 1..attack.load, Broken::W2, |_, e| own(e) && drains(e))?;
-    let early = events[attack.load].source != Some(Source::Memory);
-    if early { Err(Broken::W2(attack.load)) } else { Ok(()) }
-}
-
-/// The condition is broken at the first event of the range that is bad.
-fn refuse(
-    events: &[Event],
-    range: std::ops::Range<usize>,
-    broken: fn(usize) -> Broken,
-    bad: impl Fn(usize, &Event) -> bool,
-) -> Result<(), Broken> {
-    match range.into_iter().find(|&i| bad(i, &events[i])) {
-        Some(i) => Err(broken(i)),
-        None => Ok(()),
-    }
-}
-
-/// Does the event put a store into a buffer? Not one that has gone wrong.
-fn buffers(event: &Event) -> bool {
-    event.kind == Kind::Store && event.trap.is_none()
-}
-
-/// Is this a store that is not followed by its flush at once?
-fn delayed(events: &[Event], i: usize) -> bool {
-    buffers(&events[i]) && events.get(i + 1).is_none_or(|next| next.store != Some(i))
-}
-
-/// Where the store reaches memory.
-pub fn flush_of(events: &[Event], store: usize) -> Option<usize> {
-    events.iter().position(|e| e.store == Some(store))
-}
-
-/// The decisions of a computation with W1 to W4, after every event between the load and the flush that does not
-/// happen after the load has been moved directly before it; and where the attack is then.
-///
-/// The moved events keep their order. They do not depend on those they overtake, so the decisions are possible, and
-/// have the same happens-before relation: if the flush happens after the load, they make a witness.
-pub fn normalised(events: &[Event], attack: &Attack) -> (Vec<Action>, Attack) {
-    let Attack { store, load } = *attack;
-    let flush = flush_of(events, store).unwrap_or(events.len());
-    let after = HappensBefore::of(events).after(load);
-    let (stay, moved): (Vec<usize>, Vec<usize>) = (load + 1..flush).partition(|&e| after.contains(e));
-    let attack = Attack { store, load: load + moved.len() };
-    let order = (0..load).chain(moved).chain([load]).chain(stay).chain(flush..events.len());
-    (order.map(|i| events[i].action).collect(), attack)
-}
-
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::front::tso;
     use crate::model::Program;
-    use crate::query::{Act, Goal, Model};
+    use crate::query::{Act, Action, Goal, Model};
     use crate::semantics::{State, replay};
     use Relation::*;
 
@@ -432,30 +317,30 @@ mod tests {
     }
 
     /// The simplified Dekker of Figure 1, with something to spare in both threads.
-    const DEKKER: &str = "
+    pub const DEKKER: &str = "
         shared x, y, z
         thread p0; store [x], 1; load r, [y]; nop; end
         thread p1; store [y], 1; load r, [x]; load r, [z]; end
     ";
 
-    const EARLY_READ: &str = "
+    pub const EARLY_READ: &str = "
         shared x, z
         thread p0; store [x], 1; store [z], 1; load r, [x]; end
         thread p1; store [x], 2; store [z], 2; end
     ";
 
-    const BLOCK: &str = "
+    pub const BLOCK: &str = "
         shared x, y
         thread p0; lock; load r, [x]; store [y], 1; unlock; end
         thread p1; store [x], 2; load s, [y]; end
     ";
 
-    fn program(source: &str) -> Program {
+    pub fn program(source: &str) -> Program {
         tso::read(source, &[]).expect("the source is a program").program
     }
 
     /// The run of a schedule: `0` lets thread 0 do its next instruction, `0!` flushes its oldest store.
-    fn run(source: &str, schedule: &str) -> Vec<Event> {
+    pub fn run(source: &str, schedule: &str) -> Vec<Event> {
         let program = program(source);
         let mut state = State::initial(&program);
         let mut actions = Vec::new();
@@ -471,7 +356,7 @@ mod tests {
         perform(&program, actions)
     }
 
-    fn perform(program: &Program, actions: Vec<Action>) -> Vec<Event> {
+    pub fn perform(program: &Program, actions: Vec<Action>) -> Vec<Event> {
         replay::perform(program, Model::Tso, &Goal::default(), actions, &Limits::default())
             .expect("the run is possible")
             .0
@@ -494,7 +379,6 @@ mod tests {
         let around =
             [(0, ProgramOrder), (1, FromRead), (3, Same), (2, ProgramOrder), (4, FromRead), (5, Same)];
         assert_eq!(cycle(&events).expect("it is cyclic"), around);
-        assert_eq!(check_witness(&events, &Attack { store: 0, load: 1 }), Ok(()));
     }
 
     #[test]
@@ -561,7 +445,6 @@ mod tests {
         let events = run(BLOCK, "1 1 0 0 0 0! 0 1!");
         let cycle = cycle(&events).expect("it is cyclic");
         assert_eq!(cycle.iter().filter(|(_, relation)| *relation != Same).count(), 3);
-        assert_eq!(check_witness(&events, &Attack { store: 0, load: 1 }), Ok(()));
     }
 
     #[test]
@@ -587,113 +470,5 @@ mod tests {
         let events = run(source, "0 0");
         assert!(events[1].trap.is_some());
         assert_eq!(HappensBefore::of(&events).graph().edge_count(), 1);
-    }
-
-    #[test]
-    fn an_attack_is_a_store_and_a_load_of_one_thread() {
-        let events = run(DEKKER, "0 0 1 1! 1 0!");
-        let check = |store, load| check_witness(&events, &Attack { store, load });
-        assert_eq!(check(1, 0), Err(Broken::Shape(1)));
-        assert_eq!(check(0, 4), Err(Broken::Shape(4)));
-        assert_eq!(check(0, 9), Err(Broken::Shape(9)));
-        assert_eq!(check(2, 4), Err(Broken::Shape(4)), "the flush came first");
-        let unflushed = run(DEKKER, "0 0 1 1! 1");
-        assert_eq!(check_witness(&unflushed, &Attack { store: 0, load: 1 }), Err(Broken::Shape(0)));
-    }
-
-    #[test]
-    fn w1_helpers_do_not_delay() {
-        let events = run(DEKKER, "0 0 1 1 1! 0!");
-        assert!(HappensBefore::of(&events).is_cyclic());
-        assert_eq!(check_witness(&events, &Attack { store: 0, load: 1 }), Err(Broken::W1(2)));
-    }
-
-    #[test]
-    fn w2_the_store_is_the_first_that_is_delayed() {
-        let two = "
-            shared x, y, z
-            thread p0; store [z], 1; store [x], 1; load r, [y]; end
-            thread p1; store [y], 1; load r, [x]; end
-        ";
-        let events = run(two, "0 0 0 0! 1 1! 1 0!");
-        assert_eq!(check_witness(&events, &Attack { store: 1, load: 2 }), Err(Broken::W2(0)));
-        let events = run(two, "0 0! 0 0 1 1! 1 0!");
-        assert_eq!(check_witness(&events, &Attack { store: 2, load: 3 }), Ok(()));
-    }
-
-    #[test]
-    fn w2_nothing_drains_the_buffer_before_the_load() {
-        let padded = "
-            shared x, y
-            thread p0; store [x], 1; nop; load r, [y]; end
-            thread p1; store [y], 1; load r, [x]; end
-        ";
-        let mut events = run(padded, "0 0 0 1 1! 1 0!");
-        let attack = Attack { store: 0, load: 2 };
-        assert_eq!(check_witness(&events, &attack), Ok(()));
-        for kind in [Kind::Fence, Kind::Locked, Kind::Flush] {
-            events[1].kind = kind;
-            assert_eq!(check_witness(&events, &attack), Err(Broken::W2(1)));
-        }
-    }
-
-    #[test]
-    fn w2_the_load_reads_memory() {
-        let events = run(EARLY_READ, "0 0! 0 0 1 1! 1 1! 0!");
-        assert_eq!(check_witness(&events, &Attack { store: 2, load: 3 }), Ok(()));
-        let events = run(EARLY_READ, "0 0 0 1 1! 1 1! 0! 0!");
-        assert_eq!(check_witness(&events, &Attack { store: 0, load: 2 }), Err(Broken::W2(2)));
-    }
-
-    #[test]
-    fn w3_the_attacker_stops_after_the_load() {
-        let events = run(DEKKER, "0 0 1 1! 1 0 0!");
-        assert_eq!(check_witness(&events, &Attack { store: 0, load: 1 }), Err(Broken::W3(5)));
-    }
-
-    #[test]
-    fn w4_only_flushes_of_the_attacker_remain() {
-        let attack = Attack { store: 0, load: 1 };
-        assert_eq!(check_witness(&run(DEKKER, "0 0 1 1! 1 0! 1"), &attack), Err(Broken::W4(6)));
-        assert_eq!(check_witness(&run(DEKKER, "0 0 1 1! 1 0! 0"), &attack), Err(Broken::W4(6)));
-        let two = "
-            shared x, y, z
-            thread p0; store [x], 1; store [z], 1; load r, [y]; end
-            thread p1; store [y], 1; load r, [x]; end
-        ";
-        let attack = Attack { store: 0, load: 2 };
-        assert_eq!(check_witness(&run(two, "0 0 0 1 1! 1 0!"), &attack), Err(Broken::W4(1)));
-        let mut events = run(two, "0 0 0 1 1! 1 0! 0!");
-        assert_eq!(check_witness(&events, &attack), Ok(()));
-        events[7].address = events[2].address;
-        assert_eq!(check_witness(&events, &attack), Err(Broken::W4(7)));
-    }
-
-    #[test]
-    fn w5_everything_happens_after_the_load() {
-        let attack = Attack { store: 0, load: 1 };
-        assert_eq!(check_witness(&run(DEKKER, "0 0 0!"), &attack), Err(Broken::W5(2)));
-        let apart = "
-            shared x, y, z
-            thread p0; store [x], 1; load r, [y]; end
-            thread p1; load r, [z]; store [y], 1; load r, [x]; end
-        ";
-        assert_eq!(check_witness(&run(apart, "0 0 1 1 1! 1 0!"), &attack), Err(Broken::W5(2)));
-    }
-
-    #[test]
-    fn events_that_are_not_after_the_load_move_before_it() {
-        let apart = "
-            shared x, y, z
-            thread p0; store [x], 1; load r, [y]; end
-            thread p1; load r, [z]; store [y], 1; load r, [x]; end
-            thread p2; store [z], 1; nop; end
-        ";
-        let events = run(apart, "0 0 1 2 2! 1 1! 2 1 0!");
-        let (actions, attack) = normalised(&events, &Attack { store: 0, load: 1 });
-        let threads: Vec<u16> = actions.iter().map(|a| a.thread.0).collect();
-        assert_eq!(threads, [0, 1, 2, 2, 2, 0, 1, 1, 1, 0]);
-        assert_eq!(attack, Attack { store: 0, load: 5 });
-        assert_eq!(check_witness(&perform(&program(apart), actions), &attack), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! The same end by a plainer way: fewer delayed stores, fewer switches between threads.
+//! The same end by a simpler way: fewer delayed stores, fewer switches between threads.
 //!
 //! A run found by a search does things in the order in which the search came by them. Each change tried here is
 //! performed on the plain machine and kept only if it still leads to the goal, so nothing depends on getting
@@ -14,20 +14,26 @@ const LONG: usize = 400;
 /// Decisions that all attempts together may walk.
 const EFFORT: usize = 60_000;
 
-/// If a limit is reached on the way, the run stays as plain as it is by then.
-pub fn tidy(program: &Program, goal: &Goal, model: Model, run: Vec<Action>, limits: &Limits) -> Vec<Action> {
-    let mut tidier = Tidier { program, goal, model, left: EFFORT, limits };
-    match tidier.ends(&run) {
+/// If a limit is reached on the way, the run stays as simple as it is by then.
+pub fn simplified(
+    program: &Program,
+    goal: &Goal,
+    model: Model,
+    run: Vec<Action>,
+    limits: &Limits,
+) -> Vec<Action> {
+    let mut simplifier = Simplifier { program, goal, model, left: EFFORT, limits };
+    match simplifier.ends(&run) {
         Some(run) if run.len() <= LONG => {
-            let run = tidier.without_delays(run);
-            let run = tidier.with_fewer_delays(run);
-            tidier.without_switches(run)
+            let run = simplifier.without_delays(run);
+            let run = simplifier.with_fewer_delays(run);
+            simplifier.without_switches(run)
         }
         _ => run,
     }
 }
 
-struct Tidier<'a> {
+struct Simplifier<'a> {
     program: &'a Program,
     goal: &'a Goal,
     model: Model,
@@ -36,7 +42,7 @@ struct Tidier<'a> {
     limits: &'a Limits,
 }
 
-impl Tidier<'_> {
+impl Simplifier<'_> {
     /// The run up to the goal; `None` if it does not lead there, or there is no effort left to see.
     fn ends(&mut self, run: &[Action]) -> Option<Vec<Action>> {
         self.left = self.left.checked_sub(run.len())?;
@@ -157,8 +163,8 @@ mod tests {
             |t: u16, e: u32| Action { thread: ThreadId(t), act: Act::Step { edge: EdgeId(e), choice: None } };
         let flush = |t: u16| Action { thread: ThreadId(t), act: Act::Flush };
         let run = vec![step(0, 0), step(1, 0), step(1, 1), step(0, 1), flush(0), flush(1)];
-        let tidied = tidy(&program, &Goal::of(&program), Model::Tso, run, &Limits::default());
-        assert_eq!(tidied, [step(0, 0), step(0, 1), step(1, 0), flush(1), step(1, 1), flush(0)]);
+        let simpler = simplified(&program, &Goal::of(&program), Model::Tso, run, &Limits::default());
+        assert_eq!(simpler, [step(0, 0), step(0, 1), step(1, 0), flush(1), step(1, 1), flush(0)]);
     }
 
     #[test]
@@ -171,7 +177,7 @@ mod tests {
             |t: u16, e: u32| Action { thread: ThreadId(t), act: Act::Step { edge: EdgeId(e), choice: None } };
         let flush = Action { thread: ThreadId(0), act: Act::Flush };
         let run = vec![step(0, 0), step(1, 0), step(0, 1), flush, flush, step(1, 1)];
-        let tidied = tidy(&program, &Goal::of(&program), Model::Tso, run, &Limits::default());
-        assert_eq!(tidied, [step(0, 0), flush, step(0, 1), flush, step(1, 0), step(1, 1)]);
+        let simpler = simplified(&program, &Goal::of(&program), Model::Tso, run, &Limits::default());
+        assert_eq!(simpler, [step(0, 0), flush, step(0, 1), flush, step(1, 0), step(1, 1)]);
     }
 }

@@ -1,14 +1,16 @@
 //! Is this a triangular race? Judged from the run alone, with the plain SC machine.
 //!
-//! The conditions are those of the definition, one by one; nothing here knows how the run was found.
+//! The conditions are those of the definition ([Owens10]), one by one; nothing here knows how the run was found.
 //! Blocks ask for one more. A block is one step, and whether it writes may depend on what it reads: under TSO it may
 //! read what was there before the thread's stores, which no SC run with these stores shows. So a block counts as a
 //! write when it begins, if by its text it may write what was loaded and read something else that the thread stores.
 //! What no value lets a thread come to is no part of its text here.
 
+use super::{Confirmed, Doubt};
 use crate::analysis::interval::{Interval, Intervals};
+use crate::limits::{Limit, Limits};
 use crate::model::{Edge, Instr, Loc, Program, ThreadId, Value};
-use crate::query::{Event, Kind, Limit, Limits, Model, Race};
+use crate::query::{Event, Kind, Model, Race};
 use crate::semantics::replay::{Mismatch, Stopped, replay};
 use thiserror::Error;
 
@@ -33,6 +35,13 @@ pub enum Broken {
     Moved,
     #[error("does not end with a write to what was loaded")]
     Write,
+}
+
+/// The claim, if it is a triangular race of the program.
+pub fn race(program: &Program, claim: Race, limits: &Limits) -> Result<Confirmed<Race>, Doubt> {
+    let verdict = check(program, &claim, limits)?;
+    verdict.map_err(|broken| Doubt::refuted(format!("the race {broken}")))?;
+    Ok(Confirmed(claim))
 }
 
 /// Is the run a computation under SC, and are the three events a triangular race in it?

@@ -1,0 +1,307 @@
+//! Is a forbidden state reachable? The answer with its trace, its proof, or the limit and what was covered.
+
+use super::document::{Block, Document, Fact};
+use super::{capitalised, count_of, json, limit_reached, peak_memory, shortened, steps};
+use crate::certify::Outcome;
+use crate::model::{EdgeId, Program};
+use crate::query::{Against, Answer, Delay, Model, Proof, Question, Round, Trace};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+pub fn document(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option<u64>) -> Document {
+    Document {
+        question: Question::Check,
+        verdict: outcome.answer.verdict(),
+        file: file.to_string(),
+        explanation: explanation(program, outcome),
+        costs: costs(program, outcome, peak_kb),
+        warnings: outcome.warnings.clone(),
+        fields: fields(program, file, outcome, peak_kb),
+    }
+}
+
+/// Why the answer is what it is, in a few words.
+fn reason(outcome: &Outcome) -> String {
+    match &outcome.answer {
+        Answer::Fails(trace) => format!("goal reached and replayed{}", under(outcome, trace)),
+        Answer::Holds(proof) => proof_words(*proof),
+        Answer::Unknown(limit) => limit_reached(limit),
+    }
+}
+
+fn proof_words(proof: Proof) -> String {
+    match proof {
+        Proof::Exhausted => {
+            "no forbidden state is reachable: every state that could lead to one was visited".to_string()
+        }
+        Proof::Infeasible => {
+            "no forbidden state is reachable: the values that registers and memory can hold rule it out"
+                .to_string()
+        }
+        Proof::Robust { delays, apart } => {
+            let robust = if apart {
+                "the program is robust, apart from cells that nobody really reads"
+            } else {
+                "the program is robust"
+            };
+            let none = "no forbidden state is reachable under SC";
+            match delays {
+                0 => format!("{none}, and {robust}: TSO adds nothing"),
+                1 => format!("{none}, nor with the one delay that matters; with it built in, {robust}"),
+                _ => {
+                    format!("{none}, nor with the {delays} delays that matter; with them built in, {robust}")
+                }
+            }
+        }
+    }
+}
+
+/// Which memory model it takes to violate the property, as far as that is known.
+fn under(outcome: &Outcome, trace: &Trace) -> &'static str {
+    match (outcome.model, trace.model) {
+        (Model::Tso, Model::Sc) => ", under SC already",
+        _ if outcome.safe_under_sc => ", only under TSO",
+        _ => "",
+    }
+}
+
+/// What the verdict rests on.
+fn explanation(program: &Program, outcome: &Outcome) -> Vec<Block> {
+    let (model, states) = (model_name(outcome.model), outcome.stats.states);
+    let reason = reason(outcome);
+    let told = match &outcome.answer {
+        Answer::Fails(trace) => {
+            let [run, ending] = steps::trace(program, trace);
+            return vec![headline(program, outcome, trace), run, ending];
+        }
+        Answer::Holds(Proof::Exhausted) => format!("Under {model}, {reason} ({states} stored)."),
+        Answer::Holds(Proof::Infeasible) => format!("Under {model}, {reason}."),
+        Answer::Holds(Proof::Robust { .. }) => format!("{} ({states} states stored).", capitalised(&reason)),
+        Answer::Unknown(_) => {
+            format!("Under {model}, {reason}; {states} states were visited, none of them forbidden.")
+        }
+    };
+    vec![Block::line(told)]
+}
+
+/// What the run is, and what is known beyond it: that it needs no store buffering, or which it does.
+fn headline(program: &Program, outcome: &Outcome, trace: &Trace) -> Block {
+    let run = format!(
+        "A run of {} under {}",
+        count_of(trace.events.len() as u64, "event"),
+        model_name(trace.model)
+    );
+    if outcome.model == Model::Tso && trace.model == Model::Sc {
+        return Block::line(format!("{run}, and so under TSO:"));
+    }
+    if !outcome.safe_under_sc {
+        return Block::line(format!("{run}:"));
+    }
+    Block::list(vec![format!("{run}; no run under SC does this:")], delays(program, trace))
+}
+
+/// Which stores of the run are overtaken by which loads, in words.
+fn delays(program: &Program, trace: &Trace) -> Vec<String> {
+    shortened(trace.delays().into_iter().map(|(store, load)| {
+        let thread = program.thread(trace.events[store].thread());
+        let say = |k: usize| steps::instruction(program, thread, &trace.events[k]);
+        format!("{} delays `{}` past `{}`", thread.name(), say(store), say(load))
+    }))
+}
+
+fn model_name(model: Model) -> &'static str {
+    match model {
+        Model::Sc => "SC",
+        Model::Tso => "TSO",
+    }
+}
+
+/// What the search cost.
+fn costs(program: &Program, outcome: &Outcome, peak_kb: Option<u64>) -> Vec<Block> {
+    let s = &outcome.stats;
+    let per_state = format!("{:.1} bytes, of them {} for the packed state", s.bytes_per_state, 8 * s.words);
+    let mut facts = vec![
+        Fact::new("engine", outcome.engine),
+        Fact::new("states", s.states),
+        Fact::new("transitions", s.transitions),
+        Fact::new("per state", per_state),
+        Fact::new("workers", s.workers),
+        Fact::new("time", seconds(s.time)),
+    ];
+    if s.interchangeable > 0 {
+        facts.push(Fact::new("symmetry", format!("{} interchangeable threads", s.interchangeable)));
+    }
+    if outcome.model == Model::Tso && (s.rounds.is_empty() || s.longest_buffer > 0) {
+        facts.push(Fact::new("buffers", format!("{} stores at most", s.longest_buffer)));
+    }
+    facts.extend(peak_memory(peak_kb));
+    let rounds = s.rounds.iter().enumerate().map(|(k, r)| round(program, k + 1, r));
+    [Block::Facts(facts)].into_iter().chain(rounds).collect()
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
+}
+
+/// What one round of refinement came to.
+fn round(program: &Program, number: usize, r: &Round) -> Block {
+    let head = format!("round {number}: {} locations, {} edges", r.locations, r.edges);
+    let mut items = vec![format!("SC check: {} states, {}", r.states, seconds(r.time))];
+    if r.attacks.total > 0 {
+        let (all, refuted) = (r.attacks.total, r.attacks.total - r.attacks.left);
+        items.push(format!(
+            "oracle: {all} attacks, {refuted} of them refuted by the text, {} states, {}",
+            r.oracle_states,
+            seconds(r.oracle_time)
+        ));
+    }
+    items.extend(r.delays.iter().map(|delay| built_in(program, delay)));
+    Block::list(vec![head], items)
+}
+
+fn built_in(program: &Program, delay: &Delay) -> String {
+    let thread = program.thread(delay.thread);
+    let say = |edge: EdgeId| {
+        let edge = thread.edge(edge);
+        match edge.text.is_empty() {
+            true => thread.show_instr(program, &edge.instr),
+            false => format!("{} (line {})", edge.text, edge.line),
+        }
+    };
+    let (store, load) = (say(delay.store), say(delay.load));
+    format!("built in: {} delays {store} past {load}, {} instructions", thread.name(), delay.length)
+}
+
+fn fields(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option<u64>) -> Map<String, Value> {
+    let verdict = outcome.answer.verdict();
+    let mut fields = json::common(Question::Check, verdict, file, &outcome.stats, peak_kb);
+    let mut put = |more: Value| json::put(&mut fields, more);
+    put(json!({
+        "model": outcome.model.name(),
+        "engine": outcome.engine,
+        "iterations": outcome.stats.iterations,
+        "longest_buffer": outcome.stats.longest_buffer,
+        "reason": reason(outcome),
+        "warnings": outcome.warnings,
+    }));
+    if !outcome.stats.rounds.is_empty() {
+        let rounds: Value = outcome.stats.rounds.iter().map(|r| round_fields(program, r)).collect();
+        put(json!({ "rounds": rounds }));
+    }
+    match &outcome.answer {
+        Answer::Fails(trace) => put(json!({
+            "against": against(program, trace.against),
+            "trace_model": trace.model.name(),
+            "safe_under_sc": outcome.safe_under_sc,
+            "delays": delay_fields(trace),
+            "trace": json::events(program, &trace.events),
+        })),
+        Answer::Unknown(limit) => put(json!({ "limit": json::limit_name(limit) })),
+        Answer::Holds(_) => {}
+    }
+    fields
+}
+
+/// Which stores of the trace are overtaken by which loads.
+fn delay_fields(trace: &Trace) -> Value {
+    trace.delays().into_iter().map(|(store, load)| json!({ "store": store, "load": load })).collect()
+}
+
+/// One round of the lazy engine.
+fn round_fields(program: &Program, round: &Round) -> Value {
+    let delay = |d: &Delay| {
+        let thread = program.thread(d.thread);
+        json!({
+            "thread": thread.name(),
+            "store_line": thread.edge(d.store).line,
+            "load_line": thread.edge(d.load).line,
+            "length": d.length,
+        })
+    };
+    json!({
+        "locations": round.locations,
+        "edges": round.edges,
+        "states": round.states,
+        "time_ms": json::milliseconds(round.time),
+        "attacks": json::attacks(&round.attacks),
+        "oracle_states": round.oracle_states,
+        "oracle_time_ms": json::milliseconds(round.oracle_time),
+        "delays": round.delays.iter().map(delay).collect::<Vec<_>>(),
+    })
+}
+
+fn against(program: &Program, against: Against) -> Value {
+    match against {
+        Against::Property(index) => {
+            let property = &program.properties()[index];
+            json!({ "line": property.line, "text": property.show(program) })
+        }
+        Against::Trap(t, error) => json!({ "thread": program.thread(t).name(), "trap": json::trap(error) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certify::{self, Checked};
+    use crate::query::{Action, Goal, Limit, Limits, Stats};
+    use crate::report::steps::tests::{sb, sb_trace};
+    use crate::report::text::{self, Style};
+
+    fn with(answer: Checked) -> Outcome {
+        let (model, engine, stats) = (Model::Tso, "lazy", Stats::default());
+        Outcome { answer, model, engine, safe_under_sc: false, stats, warnings: vec![] }
+    }
+
+    fn violated() -> Outcome {
+        let (program, goal) = (sb(), Goal::of(&sb()));
+        let actions: Vec<Action> = sb_trace().events.iter().map(|e| e.action).collect();
+        let trace = certify::run(&program, &goal, Model::Tso, &actions, &Limits::default());
+        with(Answer::Fails(trace.expect("the run is one")))
+    }
+
+    fn head(outcome: Outcome, trace: &Trace) -> String {
+        text::blocks(&[headline(&sb(), &outcome, trace)], Style { width: 100, color: false })
+    }
+
+    #[test]
+    fn delays_stand_below_the_sentence() {
+        let expected = "A run of 6 events under TSO; no run under SC does this:\n  \
+                        p0 delays `store [x], 1` past `load r, [y]`\n  \
+                        p1 delays `store [y], 1` past `load r, [x]`\n";
+        assert_eq!(head(Outcome { safe_under_sc: true, ..violated() }, &sb_trace()), expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_said() {
+        assert_eq!(head(violated(), &sb_trace()), "A run of 6 events under TSO:\n");
+        let sc = Trace { model: Model::Sc, ..sb_trace() };
+        assert_eq!(head(violated(), &sc), "A run of 6 events under SC, and so under TSO:\n");
+        let asked = Outcome { model: Model::Sc, ..violated() };
+        assert_eq!(head(asked, &sc), "A run of 6 events under SC:\n");
+    }
+
+    fn object(outcome: &Outcome, peak_kb: Option<u64>) -> Value {
+        json::render(document(&sb(), "sb.tso", outcome, peak_kb))
+    }
+
+    #[test]
+    fn a_violation_carries_its_trace_and_its_property() {
+        let value = object(&violated(), Some(7));
+        assert_eq!(value["verdict"], "violated");
+        assert_eq!(value["peak_kb"], 7);
+        assert_eq!(value["trace"].as_array().map(Vec::len), Some(6));
+        assert_eq!(value["against"]["text"], "never p0.r == 0 && p1.r == 0");
+        assert_eq!(value["trace"][2]["source"], "memory");
+    }
+
+    #[test]
+    fn what_is_unknown_names_its_limit() {
+        let value = object(&with(Answer::Unknown(Limit::States(9))), None);
+        assert_eq!(value["limit"], "states");
+        assert_eq!(value["reason"], "the limit of 9 states was reached");
+        let value = object(&with(Answer::Holds(Proof::Exhausted)), None);
+        assert_eq!(value["verdict"], "safe");
+        assert!(value.get("trace").is_none());
+    }
+}

@@ -1,0 +1,101 @@
+//! An answer as it is told, whoever it is told to: plain data, without width and without colour.
+//!
+//! One file for each question makes a [`Document`] of its answer; `text` and `json` render it. A renderer knows documents
+//! and no answers, so that a new one serves every question, and a new question every renderer.
+
+use super::steps::Steps;
+use super::table::{Table, Tone};
+use crate::query::{Question, Verdict};
+use serde_json::{Map, Value};
+
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub question: Question,
+    pub verdict: Verdict,
+    pub file: String,
+    /// What the verdict rests on.
+    pub explanation: Vec<Block>,
+    /// What it took to find it.
+    pub costs: Vec<Block>,
+    /// Things the user should know whatever the verdict is.
+    pub warnings: Vec<String>,
+    /// What scripts get, in this order.
+    pub fields: Map<String, Value>,
+}
+
+impl Document {
+    /// The verdict, as this question calls it.
+    pub fn word(&self) -> &'static str {
+        self.question.word(self.verdict)
+    }
+}
+
+/// A part of a document, apart from those around it.
+#[derive(Clone, Debug)]
+pub enum Block {
+    Paragraph(Paragraph),
+    Table(Table),
+    /// A run, step by step.
+    Run(Steps),
+    Change(ChangedLines),
+    Facts(Vec<Fact>),
+}
+
+/// Lines of text, and below them items, if there are any.
+#[derive(Clone, Debug, Default)]
+pub struct Paragraph {
+    pub lines: Vec<String>,
+    pub items: Vec<String>,
+    pub tone: Tone,
+}
+
+impl Block {
+    pub fn line(line: impl Into<String>) -> Block {
+        Block::lines(vec![line.into()])
+    }
+
+    pub fn lines(lines: Vec<String>) -> Block {
+        Block::list(lines, vec![])
+    }
+
+    pub fn list(lines: Vec<String>, items: Vec<String>) -> Block {
+        Block::Paragraph(Paragraph { lines, items, tone: Tone::Plain })
+    }
+}
+
+/// Where to change the program, and the user's text around.
+#[derive(Clone, Debug)]
+pub struct ChangedLines {
+    pub places: Vec<String>,
+    pub excerpt: Vec<SourceLine>,
+}
+
+/// One line of an excerpt.
+#[derive(Clone, Debug)]
+pub enum SourceLine {
+    /// As it is, with its number.
+    Old(u32, String),
+    /// This is the one.
+    Marked(u32, String),
+    /// To be put in.
+    New(String),
+}
+
+/// Something counted or measured.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    pub label: &'static str,
+    pub value: String,
+    /// It is a part of the fact before it.
+    pub part: bool,
+}
+
+impl Fact {
+    pub fn new(label: &'static str, value: impl ToString) -> Fact {
+        Fact { label, value: value.to_string(), part: false }
+    }
+
+    pub fn part(label: &'static str, value: impl ToString) -> Fact {
+        Fact { part: true, ..Fact::new(label, value) }
+    }
+}

@@ -1,0 +1,154 @@
+//! Where can the user find a change? Its thread, its line, and the user's text around it.
+
+use super::document::SourceLine;
+use crate::model::{Edge, Loc, Program};
+use crate::query::repair::Change;
+use std::collections::BTreeSet;
+
+/// Where the user can find a change.
+pub struct Site<'a> {
+    pub thread: &'a str,
+    pub side: Side,
+    /// The line of the instruction that the change is made at, before or behind, 0 if unknown.
+    pub line: u32,
+    /// The last line before it that leads here.
+    pub after: u32,
+    /// Where the change is at the thread's end: all lines that lead there.
+    pub ends: BTreeSet<u32>,
+    pub label: Option<&'a str>,
+    /// The instruction, as the user wrote it.
+    pub instruction: String,
+}
+
+/// Where a change is, as seen from an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Before,
+    At,
+    /// Behind the last instruction of its thread.
+    Behind,
+}
+
+impl<'a> Site<'a> {
+    pub fn of(program: &'a Program, change: Change) -> Site<'a> {
+        let thread = program.thread(change.thread());
+        let reachable = thread.reachable();
+        let leads = |e: &Edge, at: Loc| e.to == at && reachable.contains(&e.from);
+        let leads_to = |at: Loc| thread.edges().map(|(_, e)| e).filter(move |e| leads(e, at));
+        let (at, side, edge) = match change {
+            Change::Fence { at, .. } if at == thread.end() => {
+                (at, Side::Behind, leads_to(at).max_by_key(|e| e.line))
+            }
+            Change::Fence { at, .. } => (at, Side::Before, thread.edges_from(at).first().map(|(_, e)| *e)),
+            Change::Atomic { store: id, .. } | Change::Keep { fence: id, .. } => {
+                (thread.edge(id).from, Side::At, Some(thread.edge(id)))
+            }
+        };
+        let line = edge.map_or(0, |e| e.line);
+        let before = match side {
+            Side::Behind => Some(line),
+            Side::Before | Side::At => leads_to(at).filter(|e| e.line < line).map(|e| e.line).max(),
+        };
+        let ends = match side {
+            Side::Behind => leads_to(at).map(|e| e.line).collect(),
+            Side::Before | Side::At => BTreeSet::new(),
+        };
+        let instruction = edge.map_or(String::new(), |e| match e.text.is_empty() {
+            true => thread.show_instr(program, &e.instr),
+            false => e.text.clone(),
+        });
+        Site {
+            thread: thread.name(),
+            side,
+            line,
+            after: before.unwrap_or(line.saturating_sub(1)),
+            ends,
+            label: thread.location(at).labels.first().map(String::as_str),
+            instruction,
+        }
+    }
+
+    /// Is one new line of text beside the instruction all that there is to it? Not at a thread's end to which several lines
+    /// lead, or a label: what jumps there would pass such a line by.
+    pub fn is_one_line(&self) -> bool {
+        self.side != Side::Behind || self.ends.len() == 1 && self.label.is_none()
+    }
+}
+
+impl Side {
+    /// As scripts get it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Before => "before",
+            Side::At => "at",
+            Side::Behind => "after",
+        }
+    }
+}
+
+/// `thread p: a fence before line 3, at `wait`: `load r, [x]``.
+pub fn place(program: &Program, change: Change) -> String {
+    let site = Site::of(program, change);
+    let what = match (change, site.side) {
+        (Change::Fence { .. }, Side::Behind) => "a fence at its end, behind",
+        (Change::Fence { .. }, _) => "a fence before",
+        (Change::Atomic { .. }, _) => "a locked store in",
+        (Change::Keep { .. }, _) => "the fence in",
+    };
+    let label = site.label.map_or(String::new(), |l| format!(", at `{l}`"));
+    if !site.is_one_line() {
+        let lines: Vec<String> = site.ends.iter().map(u32::to_string).collect();
+        let s = if lines.len() == 1 { "" } else { "s" };
+        return format!("thread {}: {what} line{s} {}{label}", site.thread, listed(&lines));
+    }
+    let line = if site.line == 0 { String::new() } else { format!(" line {}{label}:", site.line) };
+    format!("thread {}: {what}{line} `{}`", site.thread, site.instruction)
+}
+
+/// `3`, `3 and 5`, `3, 5 and 7`.
+fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// Changes in the order of the text, those of one line together.
+pub fn by_line(program: &Program, set: &[Change]) -> Vec<Vec<Change>> {
+    let mut groups: Vec<((Side, u32), Vec<Change>)> = Vec::new();
+    for &change in set {
+        let Site { side, line, .. } = Site::of(program, change);
+        let key = (side, line);
+        match groups.iter_mut().find(|(k, _)| *k == key && line != 0) {
+            Some((_, group)) => group.push(change),
+            None => groups.push((key, vec![change])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Lines of the user's text before and behind a change.
+const CONTEXT: u32 = 2;
+
+/// The lines around one, which is marked, or has the new one beside it.
+pub fn around(source: &str, at: u32, inserted: Option<(&str, Side)>) -> Vec<SourceLine> {
+    let lines: Vec<&str> = source.lines().collect();
+    let line = |n: u32| lines.get((n as usize).wrapping_sub(1)).copied();
+    let Some(own) = line(at) else { return vec![] };
+    let indent = &own[..own.len() - own.trim_start().len()];
+    let behind = matches!(inserted, Some((_, Side::Behind))) as u32;
+    let numbers = (at + behind).saturating_sub(CONTEXT).max(1)..at + behind + CONTEXT;
+    let shown = |n: u32| {
+        let text = || line(n).unwrap_or_default().to_string();
+        match inserted {
+            Some((word, side)) if n == at => {
+                let (old, new) = (SourceLine::Old(n, text()), SourceLine::New(format!("{indent}{word}")));
+                if side == Side::Behind { vec![old, new] } else { vec![new, old] }
+            }
+            None if n == at => vec![SourceLine::Marked(n, text())],
+            _ => vec![SourceLine::Old(n, text())],
+        }
+    };
+    numbers.filter(|&n| line(n).is_some()).flat_map(shown).collect()
+}

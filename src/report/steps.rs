@@ -1,0 +1,263 @@
+//! How did it happen? A run as a table of its steps: what each event is, in the words of the file, and what it did, the
+//! value it read and from where, the memory it changed, the buffer it left.
+//!
+//! Stores that wait in a buffer and the flushes that end the wait refer to each other by row. Buffers, memory and registers
+//! are recomputed by walking the events; whether the events are a run of the program is for `certify` to judge.
+
+use super::document::{Block, Paragraph};
+use super::table::Tone;
+use super::{equation, trap_words};
+use crate::model::{Addr, Atom, Expr, Instr, Program, PropertyKind, Thread, ThreadId, UnOp, Value};
+use crate::query::{Against, Event, Kind, Model, Source, Trace};
+use std::collections::VecDeque;
+
+/// The steps of a run.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    /// The names of the threads that take part.
+    pub threads: Vec<String>,
+    pub rows: Vec<StepRow>,
+}
+
+/// What one event is, in words. Threads are given by their places among those that take part.
+#[derive(Clone, Debug)]
+pub struct StepRow {
+    pub starred: bool,
+    pub thread: usize,
+    pub line: u32,
+    pub text: String,
+    pub tone: Tone,
+    /// The thread inside a `lock` … `unlock` block, and how its bar looks in this row.
+    pub block: Option<(usize, char)>,
+    pub effect: String,
+    pub effect_tone: Tone,
+    /// The thread's buffer afterwards, if it changed.
+    pub buffer: Option<String>,
+}
+
+/// A run to a forbidden state, and what that state is against.
+pub fn trace(program: &Program, trace: &Trace) -> [Block; 2] {
+    let (steps, walk) = walked(program, trace.model, &trace.events, &[]);
+    let lines = vec![ending(program, trace, &walk)];
+    [Block::Run(steps), Block::Paragraph(Paragraph { lines, items: vec![], tone: Tone::Bad })]
+}
+
+/// A run, with a star in front of some of its events.
+pub fn run(program: &Program, model: Model, events: &[Event], starred: &[usize]) -> Block {
+    Block::Run(walked(program, model, events, starred).0)
+}
+
+fn walked<'a>(program: &'a Program, model: Model, events: &[Event], starred: &[usize]) -> (Steps, Walk<'a>) {
+    // Threads that do nothing need no column.
+    let takes_part = |t: &ThreadId| events.iter().any(|e| e.thread() == *t);
+    let threads: Vec<ThreadId> = program.thread_ids().filter(takes_part).collect();
+    let mut walk = Walk::new(program, model, &threads);
+    let mut rows: Vec<StepRow> = events.iter().enumerate().map(|(k, e)| walk.row(k, e)).collect();
+    for &k in starred {
+        rows[k].starred = true;
+    }
+    let threads = threads.into_iter().map(|t| program.thread(t).name().to_string()).collect();
+    (Steps { threads, rows }, walk)
+}
+
+/// The state of the run, as far as the rows need it.
+struct Walk<'a> {
+    program: &'a Program,
+    model: Model,
+    memory: Vec<Value>,
+    registers: Vec<Vec<Value>>,
+    buffers: Vec<VecDeque<(Addr, Value)>>,
+    owner: Option<ThreadId>,
+    /// Per thread its place among those that take part.
+    places: Vec<usize>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(program: &'a Program, model: Model, taking_part: &[ThreadId]) -> Self {
+        let threads = program.threads();
+        let mut places = vec![0; threads.len()];
+        for (place, t) in taking_part.iter().enumerate() {
+            places[t.index()] = place;
+        }
+        Walk {
+            program,
+            model,
+            memory: program.initial_memory().to_vec(),
+            registers: threads.iter().map(|t| vec![0; t.registers().len()]).collect(),
+            buffers: vec![VecDeque::new(); threads.len()],
+            owner: None,
+            places,
+        }
+    }
+
+    fn row(&mut self, index: usize, event: &Event) -> StepRow {
+        let t = event.thread();
+        let thread = self.program.thread(t);
+        let edge = thread.edge(event.edge);
+        let (effect, mut effect_tone) = match event.trap {
+            Some(trap) => (trap_words(trap), Tone::Bad),
+            None => self.effect(index, event, &edge.instr),
+        };
+        let quiet = matches!(event.kind, Kind::Assign | Kind::Assume) && event.trap.is_none();
+        if quiet {
+            effect_tone = Tone::Quiet;
+        }
+        let moved = event.trap.is_none()
+            && (event.kind == Kind::Flush || event.kind == Kind::Store && self.model == Model::Tso);
+        StepRow {
+            starred: false,
+            thread: self.places[t.index()],
+            line: edge.line,
+            text: instruction(self.program, thread, event),
+            tone: if quiet || event.kind == Kind::Flush { Tone::Quiet } else { Tone::Plain },
+            block: self.block(t, event, &edge.instr).map(|(owner, bar)| (self.places[owner.index()], bar)),
+            effect,
+            effect_tone,
+            buffer: moved.then(|| self.buffer(t)),
+        }
+    }
+
+    /// Lets the event happen, and says what it did.
+    fn effect(&mut self, index: usize, event: &Event, instr: &Instr) -> (String, Tone) {
+        let (t, value) = (event.thread(), event.value.unwrap_or_default());
+        if let Some(dst) = instr.target().filter(|_| event.kind != Kind::Flush) {
+            self.registers[t.index()][dst.index()] = value;
+        }
+        match (event.kind, event.address) {
+            (Kind::Load, _) => (self.loaded(t, instr, event), Tone::Plain),
+            (Kind::Store, Some(a)) if self.model == Model::Tso => {
+                self.buffers[t.index()].push_back((a, value));
+                let name = self.program.cell_name(a);
+                (format!("{} waits in the buffer", equation(&name, value)), Tone::Plain)
+            }
+            (Kind::Store, Some(a)) => (self.changed(a, value), Tone::Change),
+            (Kind::Flush, Some(a)) => {
+                self.buffers[t.index()].pop_front();
+                (format!("{}{}", self.changed(a, value), flushed(index, event)), Tone::Change)
+            }
+            (Kind::Locked, Some(a)) => {
+                let read = self.loaded(t, instr, event);
+                let left = event.written.map(|v| self.changed(a, v));
+                (left.map_or(read.clone(), |left| format!("{read}; {left}")), Tone::Change)
+            }
+            (Kind::Assign, _) => (self.assigned(t, instr, value), Tone::Quiet),
+            (Kind::Assume, _) => (condition(self.program.thread(t), instr), Tone::Quiet),
+            _ => (String::new(), Tone::Plain),
+        }
+    }
+
+    fn assigned(&self, t: ThreadId, instr: &Instr, value: Value) -> String {
+        let thread = self.program.thread(t);
+        instr.target().map_or(String::new(), |dst| equation(thread.register_name(dst), value))
+    }
+
+    fn loaded(&self, t: ThreadId, instr: &Instr, event: &Event) -> String {
+        let value = self.assigned(t, instr, event.value.unwrap_or_default());
+        match event.source {
+            Some(Source::Buffer(store)) => format!("{value}, from its own store in row {}", store + 1),
+            _ => format!("{value}, from memory"),
+        }
+    }
+
+    fn changed(&mut self, a: Addr, value: Value) -> String {
+        let (name, cell) = (self.program.cell_name(a), &mut self.memory[a.index()]);
+        let before = std::mem::replace(cell, value);
+        if before == value { format!("{name} stays {value}") } else { format!("{name}: {before} -> {value}") }
+    }
+
+    fn buffer(&self, t: ThreadId) -> String {
+        let waiting: Vec<String> = self.buffers[t.index()]
+            .iter()
+            .map(|(a, v)| format!("{}={v}", self.program.cell_name(*a)))
+            .collect();
+        if waiting.is_empty() { "empty".to_string() } else { waiting.join(" ") }
+    }
+
+    fn block(&mut self, t: ThreadId, event: &Event, instr: &Instr) -> Option<(ThreadId, char)> {
+        match instr {
+            Instr::Lock if event.kind == Kind::Locked => {
+                self.owner = Some(t);
+                Some((t, '┌'))
+            }
+            Instr::Unlock if event.kind == Kind::Locked => self.owner.take().map(|owner| (owner, '└')),
+            _ => self.owner.map(|owner| (owner, '│')),
+        }
+    }
+
+    fn value(&self, atom: &Atom) -> Option<Value> {
+        match atom {
+            Atom::At(..) => None,
+            Atom::Reg(t, r) => Some(self.registers[t.index()][r.index()]),
+            Atom::Mem(a) => Some(self.memory[a.index()]),
+        }
+    }
+}
+
+/// A flush that follows its store at once needs no reference.
+fn flushed(index: usize, event: &Event) -> String {
+    match event.store {
+        Some(store) if store + 1 != index => format!(", the store in row {}", store + 1),
+        _ => String::new(),
+    }
+}
+
+/// The instruction as the file has it, or the flush of a store.
+pub fn instruction(program: &Program, thread: &Thread, event: &Event) -> String {
+    let edge = thread.edge(event.edge);
+    match (event.kind, event.address) {
+        (Kind::Flush, Some(a)) => format!("flush {}", program.cell_name(a)),
+        _ if edge.text.is_empty() => thread.show_instr(program, &edge.instr),
+        _ => edge.text.clone(),
+    }
+}
+
+/// Which way a branch went.
+fn condition(thread: &Thread, instr: &Instr) -> String {
+    match instr {
+        Instr::Assume(Expr::Unary(UnOp::Not, e)) => format!("{} is false", thread.show_expr(e)),
+        Instr::Assume(e) if e.constant().is_none() => format!("{} is true", thread.show_expr(e)),
+        _ => String::new(),
+    }
+}
+
+/// What the last state is against, in the words of the file, and the values that make it so.
+fn ending(program: &Program, trace: &Trace, walk: &Walk) -> String {
+    match trace.against {
+        Against::Trap(t, trap) => {
+            let thread = program.thread(t);
+            let words = format!("error of thread {}: {}", thread.name(), trap_words(trap));
+            match trace.events.iter().rfind(|e| e.trap.is_some()) {
+                Some(e) => format!(
+                    "{words} in line {}: {}",
+                    thread.edge(e.edge).line,
+                    instruction(program, thread, e)
+                ),
+                None => words,
+            }
+        }
+        Against::Property(index) => {
+            let property = &program.properties()[index];
+            let place =
+                if property.line == 0 { String::new() } else { format!(" in line {}", property.line) };
+            let verb = match property.kind {
+                PropertyKind::Forbid | PropertyKind::Never => "forbidden",
+                PropertyKind::Exists => "found, as asked",
+                PropertyKind::Forall => "not what is required",
+            };
+            let mut values: Vec<String> = Vec::new();
+            property.pred.for_each_atom(&mut |atom| {
+                if let Some(v) = walk.value(atom) {
+                    let text = equation(&program.show_atom(atom), v);
+                    if !values.contains(&text) {
+                        values.push(text);
+                    }
+                }
+            });
+            let values = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
+            format!("{verb}{place}: {}{values}", property.show(program))
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests;
