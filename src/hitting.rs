@@ -37,7 +37,7 @@ impl Cores {
         });
     }
 
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.sets.len()
     }
 
@@ -279,7 +279,7 @@ mod tests {
     fn a_core_makes_larger_ones_superfluous() {
         let mut cores = cores(&[&[0, 1, 2]]);
         assert!(cores.add(vec![2, 1]));
-        assert_eq!(cores.len(), 1);
+        assert_eq!(cores.count(), 1);
         assert!(!cores.add(vec![0, 1, 2]));
     }
 

@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
             aim: self.wanted.aim,
             answer,
             allowed: self.candidates.changes.len(),
-            cores: self.cores.len(),
+            cores: self.cores.count(),
             checks: self.checks,
             lower_bound: self.lower_bound(),
             stats: self.stats,
@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
         let mut all = self.cores.clone();
         self.detours.join_into(&mut all);
         let choice = all.cheapest(&self.candidates.costs, self.limits)?;
-        let (cores, least) = (self.cores.len(), cost(&choice, &self.candidates.costs));
+        let (cores, least) = (self.cores.count(), cost(&choice, &self.candidates.costs));
         self.limits
             .take_note(format!("{cores} cores, cost at least {least}, {} changes on trial", choice.len()));
         Ok(choice)
