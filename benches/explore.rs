@@ -14,7 +14,9 @@ use std::time::Duration;
 const LAMPORT: &str = include_str!("../programs/lamport/lamport1.tso");
 
 fn lamport(processes: i64) -> Program {
-    tso::read(LAMPORT, &[("N".to_string(), processes)]).expect("a bundled program").program
+    tso::read(LAMPORT, &[("N".to_string(), processes)], &Limits::default())
+        .expect("a bundled program")
+        .program
 }
 
 fn check(program: &Program, workers: usize) -> Outcome {

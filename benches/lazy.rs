@@ -22,7 +22,7 @@ const TREIBER: &str = include_str!("../programs/treiber/treiber.tso");
 
 fn read(source: &str, n: Option<i64>) -> Program {
     let defines: Vec<_> = n.map(|n| ("N".to_string(), n)).into_iter().collect();
-    tso::read(source, &defines).expect("a bundled program").program
+    tso::read(source, &defines, &Limits::default()).expect("a bundled program").program
 }
 
 fn options() -> Options {

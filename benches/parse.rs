@@ -3,6 +3,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use overtake::front::tso;
+use overtake::limits::Limits;
 use std::fmt::Write;
 use std::hint::black_box;
 use std::time::Duration;
@@ -38,11 +39,11 @@ fn parse(c: &mut Criterion) {
         [("peterson", PETERSON, None), ("filter, N = 12", FILTER, Some(12)), ("generated", &large[..], None)];
     for (name, source, processes) in cases {
         let defines: Vec<_> = processes.map(|n| ("N".to_string(), n)).into_iter().collect();
-        let program = tso::read(source, &defines).expect("a program").program;
+        let program = tso::read(source, &defines, &Limits::default()).expect("a program").program;
         let edges: usize = program.threads().iter().map(|t| t.graph().edge_count()).sum();
         println!("{name}: {} bytes, {} threads, {edges} edges", source.len(), program.threads().len());
         group.throughput(Throughput::Bytes(source.len() as u64));
-        group.bench_function(name, |b| b.iter(|| tso::read(black_box(source), &defines)));
+        group.bench_function(name, |b| b.iter(|| tso::read(black_box(source), &defines, &Limits::default())));
     }
     group.finish();
 }

@@ -31,7 +31,7 @@
 //!     end
 //!     never p0.r == 0 && p1.r == 0
 //! ";
-//! let program = tso::read(source, &[]).expect("the source is a program").program;
+//! let program = tso::read(source, &[], &Limits::default()).expect("the source is a program").program;
 //! let goal = Goal::of(&program);
 //!
 //! // Not if threads simply take turns.

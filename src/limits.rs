@@ -6,6 +6,10 @@
 //! Time and cancellation are looked at often, memory less so: the system takes a while to tell. An analysis that is about
 //! to take much memory at once asks for it first ([`Limits::reserve`]).
 
+mod text;
+
+pub use text::Text;
+
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -292,7 +292,7 @@ const LESSONS: &[(&str, &str)] = &[
 #[test]
 fn lessons_stay_learned() {
     for (lesson, source) in LESSONS {
-        let program = overtake::front::tso::read(source, &[]).expect(lesson).program;
+        let program = overtake::front::tso::read(source, &[], &Limits::default()).expect(lesson).program;
         for (model, buffer) in [(Model::Sc, None), (Model::Tso, None), (Model::Tso, Some(2))] {
             compare(&program, model, buffer).unwrap_or_else(|e| panic!("{lesson}: {e}"));
         }
@@ -320,7 +320,7 @@ fn a_row_of_comparisons_leads_where_each_of_them_would() {
              end
              exists [x] == {seen}"
         );
-        let program = overtake::front::tso::read(&source, &[]).expect("readable").program;
+        let program = overtake::front::tso::read(&source, &[], &Limits::default()).expect("readable").program;
         for model in [Model::Sc, Model::Tso] {
             compare(&program, model, None).unwrap_or_else(|e| panic!("{seen}: {e}"));
         }
@@ -338,7 +338,7 @@ fn a_thread_may_come_back_with_more_in_its_buffer() {
                   end
                   thread q; xchg z, [y], 1; xchg a, [x], 2; xchg c, [x], 3; load d, [x]; end
                   forbid q.c == 1 && q.d == 1";
-    let program = overtake::front::tso::read(source, &[]).expect("readable").program;
+    let program = overtake::front::tso::read(source, &[], &Limits::default()).expect("readable").program;
     for reductions in reductions() {
         let options = Options { model: Model::Tso, reductions, workers: 1, ..searching() };
         let answer = ask(&program, &options);
@@ -366,7 +366,8 @@ fn a_store_that_a_loop_repeats_can_be_flushed_many_times() {
         )
     };
     let answer = |last: &str, repeats: bool| {
-        let program = overtake::front::tso::read(&source(last), &[]).expect("readable").program;
+        let program =
+            overtake::front::tso::read(&source(last), &[], &Limits::default()).expect("readable").program;
         let reductions = Reductions { repeats, ..Reductions::ALL };
         let options = Options { model: Model::Tso, reductions, workers: 1, ..searching() };
         ask_within(4 * FEW, &program, &options)
@@ -396,7 +397,7 @@ fn what_is_held_up_is_not_asleep() {
     let property =
         format!("(kind: Exists, pred: Binary(And, {seen}, Binary(Eq, Atom(Mem(1)), Const(0))), line: 9)");
     let source = format!("(memory: [{memory}], threads: [{p}, {q}], properties: [{property}])");
-    let program = overtake::front::ron::read(&source).expect("readable").program;
+    let program = overtake::front::ron::read(&source, &Limits::default()).expect("readable").program;
     compare(&program, Model::Sc, None).expect("all ways agree");
 }
 
@@ -406,8 +407,9 @@ fn litmus_tests_agree() {
     let files = folder.read_dir().expect("litmus tests are bundled").map(|f| f.expect("readable").path());
     for file in files.filter(|f| f.extension().is_some_and(|e| e == "tso")) {
         let source = std::fs::read_to_string(&file).expect("readable");
-        let program =
-            overtake::front::tso::read(&source, &[]).expect("bundled programs are readable").program;
+        let program = overtake::front::tso::read(&source, &[], &Limits::default())
+            .expect("bundled programs are readable")
+            .program;
         for (model, buffer) in [(Model::Sc, None), (Model::Tso, None), (Model::Tso, Some(1))] {
             compare(&program, model, buffer).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         }
@@ -608,7 +610,8 @@ fn who_writes_alone_does_not_change_places() {
         )
     };
     let source = format!("shared y, z, b, c\n{}{}", thread("p", "b", "c"), thread("q", "c", "b"));
-    let program = overtake::front::tso::read(&source, &[]).expect("it is readable").program;
+    let program =
+        overtake::front::tso::read(&source, &[], &Limits::default()).expect("it is readable").program;
     for begins in [[0, 1], [1, 0]] {
         let mut parts = program.to_parts();
         for (thread, begin) in parts.threads.iter_mut().zip(begins) {

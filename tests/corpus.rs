@@ -148,7 +148,8 @@ fn case(folder: &Path, family: &str, row: Row) -> Case {
     let parameters: String = define.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     let name = format!("{family}/{}{parameters}", row.file);
     let source = std::fs::read_to_string(folder.join(&row.file)).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let input = tso::read(&source, &define).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
+    let input =
+        tso::read(&source, &define, &Limits::default()).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
     Case { row, name, program: input.program }
 }
 

@@ -33,7 +33,9 @@ const RUNS: &[(&str, i64, Model, Engine)] = &[
 fn count(&(file, n, model, engine): &(&str, i64, Model, Engine)) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(file);
     let source = std::fs::read_to_string(path).expect("bundled programs are readable");
-    let program = tso::read(&source, &[("N".to_string(), n)]).expect("bundled programs are right").program;
+    let program = tso::read(&source, &[("N".to_string(), n)], &Limits::default())
+        .expect("bundled programs are right")
+        .program;
     let options = Options { model, engine, workers: 1, ..Options::default() };
     let outcome = engine::check(&program, &Goal::of(&program), &options, &Limits::default());
     let outcome = outcome.expect("no internal error");

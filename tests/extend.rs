@@ -402,7 +402,8 @@ fn watched_program(loops: bool) -> impl Strategy<Value = Shown> {
             lines(2, &delaying),
             lines(10, &watching)
         );
-        let program = overtake::front::tso::read(&source, &[]).expect("it is a program").program;
+        let program =
+            overtake::front::tso::read(&source, &[], &Limits::default()).expect("it is a program").program;
         Shown(with_more_edges(&program, &more, loops))
     })
 }
@@ -528,7 +529,8 @@ fn a_path_that_is_none_is_refused() {
     let source = "shared x, y
         thread p; store [x], 1; load r, [y]; fence; load s, [y]; end
         forbid p.r == 1";
-    let program = overtake::front::tso::read(source, &[]).expect("it is a program").program;
+    let program =
+        overtake::front::tso::read(source, &[], &Limits::default()).expect("it is a program").program;
     let refused = |thread: u16, edges: &[u32]| {
         let edges = edges.iter().map(|e| EdgeId(*e)).collect();
         let path = DelayedPath { thread: ThreadId(thread), edges };

@@ -58,7 +58,7 @@ fn line(cells: &'static [&'static str]) -> impl Strategy<Value = String> {
 }
 
 fn source(text: &str, defines: &[(String, i64)]) -> Shown {
-    Shown(tso::read(text, defines).expect("the text is a program").program)
+    Shown(tso::read(text, defines, &Limits::default()).expect("the text is a program").program)
 }
 
 /// Computations with cycles and without.

@@ -22,7 +22,9 @@ fn answer(program: &Program, model: Model) -> Checked {
 /// The program is read, and under both models the answer is the expected one and the plain machine's.
 #[track_caller]
 fn check(source: &str, expect: Naive) {
-    let program = tso::read(source, &[]).unwrap_or_else(|wrong| panic!("{source}\n{wrong:?}")).program;
+    let program = tso::read(source, &[], &Limits::default())
+        .unwrap_or_else(|wrong| panic!("{source}\n{wrong:?}"))
+        .program;
     for model in [Model::Sc, Model::Tso] {
         let found = match answer(&program, model) {
             Answer::Fails(_) => Naive::Violated,
@@ -37,8 +39,8 @@ fn check(source: &str, expect: Naive) {
 /// The program is refused, with these words.
 #[track_caller]
 fn refused(source: &str, says: &str) {
-    let Err(wrong) = tso::read(source, &[]) else { panic!("accepted:\n{source}") };
-    let messages: Vec<&str> = wrong.iter().map(|d| &d.message[..]).collect();
+    let Err(wrong) = tso::read(source, &[], &Limits::default()) else { panic!("accepted:\n{source}") };
+    let messages: Vec<&str> = wrong.diagnostics().iter().map(|d| &d.message[..]).collect();
     assert!(messages.iter().any(|m| m.contains(says)), "{messages:?} for\n{source}");
 }
 
@@ -160,7 +162,9 @@ fn goals_may_hold_at_once_and_look_at_anything() {
 fn two_hundred_threads_get_an_answer() {
     let source = "shared x\nthread p[i in 1..=200]\n store [x], i\nend\n";
     let found = |property: &str| {
-        let program = tso::read(&format!("{source}{property}\n"), &[]).expect("it is readable").program;
+        let program = tso::read(&format!("{source}{property}\n"), &[], &Limits::default())
+            .expect("it is readable")
+            .program;
         answer(&program, Model::Tso)
     };
     assert!(matches!(found("forbid [x] == 200"), Answer::Fails(_)));
@@ -171,11 +175,11 @@ fn two_hundred_threads_get_an_answer() {
 fn what_does_not_fit_is_named() {
     let source =
         "shared x[1048576]\nthread p\n r = any(0..2)\n store [x + r * 500000], 1\nend\nforbid [x] == 2\n";
-    let program = tso::read(source, &[]).expect("it is readable").program;
+    let program = tso::read(source, &[], &Limits::default()).expect("it is readable").program;
     assert!(!matches!(answer(&program, Model::Tso), Answer::Fails(_)));
     let wide =
         "shared x[100000]\nthread p\n r = any(0..100000 / 2)\n store [x + r], r\nend\nforbid [x] == 2\n";
-    let program = tso::read(wide, &[]).expect("it is readable").program;
+    let program = tso::read(wide, &[], &Limits::default()).expect("it is readable").program;
     assert!(!matches!(answer(&program, Model::Tso), Answer::Fails(_)));
     let options = Options { engine: Engine::Explicit, reductions: Reductions::NONE, ..Options::default() };
     let outcome = engine::check(&program, &Goal::of(&program), &options, &Limits::default());
@@ -199,7 +203,7 @@ fn preparing_a_large_program_ends() {
         (0..cells).map(|i| format!(" load r, [a + {}]\n store [a + {i}], r\n", i + 1)).collect();
     let wandering = format!("shared a[{cells}], b = 1\nthread p\n{copies}end\nforbid [a] == 5\n");
     for source in [&many_registers[..], many_places, &wandering] {
-        let program = tso::read(source, &[]).expect("it is readable").program;
+        let program = tso::read(source, &[], &Limits::default()).expect("it is readable").program;
         assert!(!matches!(answer(&program, Model::Sc), Answer::Fails(_)));
     }
 }
@@ -207,10 +211,11 @@ fn preparing_a_large_program_ends() {
 #[test]
 fn models_with_holes_are_refused() {
     let sb = "shared x, y\nthread p\n store [x], 1\n load r, [y]\nend\nexists p.r == 0\n";
-    let text = format::write(&tso::read(sb, &[]).expect("it is readable").program);
-    assert!(format::read(&text).is_ok());
+    let program = tso::read(sb, &[], &Limits::default()).expect("it is readable").program;
+    let text = format::write(&program, &Limits::default()).unwrap();
+    assert!(format::read(&text, &Limits::default()).is_ok());
     for end in (0..text.len() - 2).step_by(7) {
-        assert!(format::read(&text[..end]).is_err(), "{end} bytes are enough");
+        assert!(format::read(&text[..end], &Limits::default()).is_err(), "{end} bytes are enough");
     }
     let nested = format!("{}Const(1){}", "Unary(Not, ".repeat(3000), ")".repeat(3000));
     for (from, to) in [
@@ -228,9 +233,9 @@ fn models_with_holes_are_refused() {
         ("Const(1)", &nested),
     ] {
         assert!(text.contains(from), "{from} is gone from\n{text}");
-        assert!(format::read(&text.replacen(from, to, 1)).is_err(), "{from} became {to}");
+        assert!(format::read(&text.replacen(from, to, 1), &Limits::default()).is_err(), "{from} became {to}");
     }
     for junk in ["", "(", "()", "[[[", "NaN", &"(".repeat(100_000), &"[".repeat(100_000)] {
-        assert!(format::read(junk).is_err());
+        assert!(format::read(junk, &Limits::default()).is_err());
     }
 }

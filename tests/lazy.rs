@@ -129,7 +129,7 @@ fn robust_either_way(program: &Program) -> Result<(), TestCaseError> {
 
 /// What the text refutes of one thread it may not refute of its namesake.
 fn agree_on(source: &str) {
-    let program = tso::read(source, &[]).expect("a program").program;
+    let program = tso::read(source, &[], &Limits::default()).expect("a program").program;
     same(&program).expect("the same answers");
     robust(&program).expect("the same answers");
 }
@@ -224,7 +224,7 @@ fn chain_program() -> impl Strategy<Value = Shown> {
                 text += &format!("thread b; {}; end\n", on(&access, cells));
             }
             text += "forbid q.a == 5";
-            let read = tso::read(&text, &[]);
+            let read = tso::read(&text, &[], &Limits::default());
             Shown(read.unwrap_or_else(|e| panic!("{text}\n{e:?}")).program)
         },
     )

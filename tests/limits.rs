@@ -1,13 +1,13 @@
 //! Do limits hold in every phase? A run that is cancelled, or whose time is over, ends before it prepares anything, at
-//! every door; large programs, whose preparation takes a while, end soon after their time is over, within their memory;
-//! and what is said then is `unknown`.
+//! every door; large programs, which take a while to read, to prepare and to write, end soon after their time is over,
+//! within their memory; and what is said then is `unknown`.
 
 #[path = "common/ran.rs"]
 mod ran;
 
 use overtake::analysis::interval::Intervals;
 use overtake::engine::{self, Engine, Options};
-use overtake::front::{litmus, promela, trencher, tso};
+use overtake::front::{Unread, litmus, promela, rmm, ron, trencher, tso};
 use overtake::limits::{Limit, Limits};
 use overtake::model::Program;
 use overtake::model::litmus::Litmus;
@@ -25,7 +25,7 @@ const SB: &str = "shared x, y
     exists p.r == 0 && q.r == 0";
 
 fn program(source: &str) -> Program {
-    tso::read(source, &[]).unwrap_or_else(|wrong| panic!("{source}\n{wrong:?}")).program
+    tso::read(source, &[], &Limits::default()).unwrap_or_else(|wrong| panic!("{source}\n{wrong:?}")).program
 }
 
 /// Limits that have been reached, and what is to be said of them.
@@ -77,21 +77,119 @@ fn nothing_is_repaired_once_a_limit_is_reached() {
     }
 }
 
+/// A large file of each format, so many instructions long.
+fn files(size: usize) -> Vec<(Reader, String)> {
+    let each = |one: &dyn Fn(usize) -> String| (0..size).map(one).collect::<String>();
+    let tso: Reader = |source, limits| tso::read(source, &[], limits).map(|input| input.program);
+    let text = format!("shared x\nthread p\n{}end\n", each(&|k| format!("l{k}: store [x], {k}\n")));
+    let program = program(&text);
+    vec![
+        (tso, text),
+        (tso, format!("shared x\nthread p\nrepeat k in 0..{size} {{ l: store [x], k }}\nend\nforbid p@l\n")),
+        (
+            |source, limits| ron::read(source, limits).map(|input| input.program),
+            ron::write(&program, &Limits::default()).unwrap(),
+        ),
+        (
+            |source, limits| trencher::read(source, limits).map(|input| input.program),
+            trencher::write(&program, &Limits::default()).unwrap(),
+        ),
+        (
+            |source, limits| rmm::read(source, limits).map(|input| input.program),
+            format!(
+                "forbidden * data x = 0 process text {}nop",
+                each(&|k| format!("l{k}: write: x := {k};\n"))
+            ),
+        ),
+        (
+            |source, limits| litmus::read(source, limits).map(|input| input.program),
+            format!("X86 T\n{{}}\nP0;\n{}exists (x=0)", each(&|k| format!("MOV [x],${k};\n"))),
+        ),
+    ]
+}
+
+type Reader = fn(&str, &Limits) -> Result<Program, Unread>;
+
+/// Every writer, and whether a limit kept it from writing.
+fn writers() -> Vec<fn(&Program, &Limits) -> bool> {
+    vec![
+        |program, limits| tso::write(program, limits).is_err(),
+        |program, limits| ron::write(program, limits).is_err(),
+        |program, limits| trencher::write(program, limits).is_err(),
+        |program, limits| promela::write(program, promela::Steps::Joined, limits).is_err(),
+        |program, limits| litmus::write(program, "T", Litmus::of(program, "T").as_ref(), limits).is_err(),
+        |program, limits| report::listing::listing(program, false, limits).is_err(),
+        |program, limits| report::dot::dot(program, limits).is_err(),
+    ]
+}
+
+#[test]
+fn nothing_is_read_once_a_limit_is_reached() {
+    for (read, source) in files(1_000) {
+        for (limits, limit) in reached() {
+            let unread = read(&source, &limits).map(|_| ());
+            assert_eq!((unread, limits.spent()), (Err(Unread::Limit(limit)), 1), "{source:.60}");
+        }
+    }
+}
+
 #[test]
 fn nothing_is_shown_or_written_once_a_limit_is_reached() {
     let program = program(SB);
-    for (limits, limit) in reached() {
-        assert_eq!(report::listing::listing(&program, false, &limits), Err(limit));
+    for (i, is_kept) in writers().into_iter().enumerate() {
+        for (limits, _) in reached() {
+            assert!(is_kept(&program, &limits), "writer {i}");
+        }
     }
-    for (limits, _) in reached() {
-        assert!(trencher::write(&program, &limits).is_err());
+}
+
+/// The clock is looked at every 2^13 steps, and memory every 16th time.
+const BETWEEN_LOOKS: u64 = 1 << 17;
+
+#[test]
+#[cfg(target_os = "linux")]
+fn reading_and_writing_end_where_memory_does() {
+    let too_little = || Limits { memory: Some(1), ..Limits::default() };
+    for (read, source) in files(30_000) {
+        let (all, few) = (Limits::default(), too_little());
+        let program = read(&source, &all).unwrap_or_else(|wrong| panic!("{source:.60}\n{wrong:?}"));
+        assert!(all.spent() > 2 * BETWEEN_LOOKS, "{} steps for\n{source:.60}", all.spent());
+        assert_eq!(read(&source, &few).map(|_| ()), Err(Unread::Limit(Limit::Memory(1))), "{source:.60}");
+        assert!(few.spent() < 2 * BETWEEN_LOOKS, "{} steps for\n{source:.60}", few.spent());
+        for (i, is_kept) in writers().into_iter().enumerate() {
+            let few = too_little();
+            // What no text of the format can say is refused before there is much to write.
+            if !is_kept(&program, &Limits::default()) {
+                assert!(is_kept(&program, &few), "writer {i} of\n{source:.60}");
+                assert!(few.spent() < 2 * BETWEEN_LOOKS, "writer {i}: {} steps", few.spent());
+            }
+        }
     }
-    for (limits, _) in reached() {
-        assert!(promela::write(&program, promela::Steps::Joined, &limits).is_err());
+}
+
+/// Whenever the time is over, nothing is said to be wrong with a file that is right.
+#[test]
+fn a_limit_that_comes_at_any_time_ends_the_reading() {
+    for (read, source) in files(300) {
+        for micros in (0..12).map(|k| 3 << k) {
+            let limits = Limits::default().with_timeout(Duration::from_micros(micros));
+            let late = Unread::Limit(Limit::Time(Duration::from_micros(micros)));
+            let read = read(&source, &limits).map(|_| ());
+            assert!(read.is_ok() || read == Err(late), "{read:?} of\n{source:.60}");
+        }
     }
-    for (limits, _) in reached() {
-        let test = Litmus::of(&program, "SB");
-        assert!(litmus::write(&program, "SB", test.as_ref(), &limits).is_err());
+}
+
+#[test]
+fn reading_takes_steps_in_proportion() {
+    for ((read, small), (_, large)) in files(1_000).into_iter().zip(files(4_000)) {
+        let effort = |source: &str| {
+            let limits = Limits::default();
+            read(source, &limits).unwrap_or_else(|wrong| panic!("{source:.60}\n{wrong:?}"));
+            limits.spent()
+        };
+        let (a, b) = (effort(&small), effort(&large));
+        assert!(3 * a < b && b < 5 * a, "{a} steps, and {b} for four times the program\n{small:.60}");
     }
 }
 
@@ -200,7 +298,37 @@ fn a_signal_ends_the_preparation_too() {
     let (start, ran) = (Instant::now(), Ran::new(child.wait_with_output().expect("the binary ends")));
     assert!(start.elapsed() < SPARE, "it took {:?}", start.elapsed());
     assert_eq!((ran.code, ran.first_line()), (UNKNOWN, "unknown"), "{}{}", ran.out, ran.err);
-    assert!(ran.out.contains("the run was cancelled"), "{}", ran.out);
+    assert!(ran.out.to_lowercase().contains("the run was cancelled"), "{}", ran.out);
+}
+
+/// Every command that gives a verdict gives `unknown`, in all its forms.
+#[test]
+fn a_file_that_was_not_read_leaves_the_answer_unknown() {
+    let path = file("limits-unread.litmus", files(5_000).swap_remove(5).1.as_bytes());
+    let path = path.to_str().expect("the folder for tests has a plain name");
+    for command in [&["check"][..], &["robust"], &["robust", "--triangular"], &["fence"], &["outcomes"]] {
+        let args = [command, &["--timeout=0ms", path]].concat();
+        let ran = overtake(&args);
+        assert_eq!((ran.code, &ran.err[..]), (UNKNOWN, ""), "{args:?}");
+        let said = ran.out.to_lowercase();
+        assert!(said.contains("unknown") && said.contains("the time limit of"), "{args:?}: {said}");
+        let object = &overtake(&[&args[..], &["--json"]].concat()).objects()[0];
+        assert_eq!((object["verdict"].as_str(), object["limit"].as_str()), (Some("unknown"), Some("time")));
+        assert_eq!(object["command"].as_str(), Some(command[0]));
+    }
+}
+
+/// A pipe may keep its reader waiting for ever.
+#[test]
+fn nobody_waits_for_input_longer_than_allowed() {
+    use std::process::Stdio;
+    let mut run = command(&["check", "--from", "tso", "--timeout", "50ms", "-"]);
+    let run = run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = run.spawn().expect("the binary starts");
+    let open = child.stdin.take();
+    let ran = Ran::new(child.wait_with_output().expect("the binary ends"));
+    assert_eq!((ran.code, ran.first_line()), (UNKNOWN, "unknown"), "{}{}", ran.out, ran.err);
+    drop(open);
 }
 
 /// `show` and `convert` have limits as well, and name them.

@@ -19,7 +19,8 @@ use std::path::Path;
 
 #[track_caller]
 fn test(source: &str) -> (Program, Litmus) {
-    let (input, litmus) = read_test(source).unwrap_or_else(|wrong| panic!("{source}\n{wrong:#?}"));
+    let (input, litmus) =
+        read_test(source, &Limits::default()).unwrap_or_else(|wrong| panic!("{source}\n{wrong:#?}"));
     (input.program, litmus)
 }
 
@@ -471,7 +472,7 @@ fn ends_alike(program: &Program) -> Result<(), TestCaseError> {
 
 #[test]
 fn a_thread_that_ends_inside_a_block_freezes_the_others() {
-    let program = |source: &str| tso::read(source, &[]).expect("a program").program;
+    let program = |source: &str| tso::read(source, &[], &Limits::default()).expect("a program").program;
     let source =
         "shared x, y; thread p; store [x], 1; end; thread q; lock; store [y], 1; fence; halt; unlock; end";
     ends_alike(&program(source)).expect("all agree");
@@ -535,7 +536,8 @@ fn delays_built_in_show_under_sc_what_tso_shows_of_bundled_programs() {
     for file in folder.read_dir().expect("programs are bundled").map(|f| f.expect("readable").path()) {
         let source = std::fs::read_to_string(&file).expect("readable");
         if file.extension().is_some_and(|e| e == "tso") {
-            let program = tso::read(&source, &[]).expect("bundled programs are readable").program;
+            let program =
+                tso::read(&source, &[], &Limits::default()).expect("bundled programs are readable").program;
             let observed = everything(&program);
             let plain = by_definition(&program, &observed, Model::Tso, 200_000).expect("it is small");
             assert_eq!(Some(&plain), by_extension(&program, &observed).as_ref(), "{}", file.display());
@@ -558,7 +560,7 @@ fn the_corpus_has_its_known_final_states() {
         let row: serde_json::Value = serde_json::from_str(line).expect("each line is an object");
         let file = row["file"].as_str().expect("it names its file");
         let source = std::fs::read_to_string(folder.join(file)).expect("the test is there");
-        if read(&source).is_err() {
+        if read(&source, &Limits::default()).is_err() {
             refused.push(file.to_string());
             continue;
         }

@@ -6,17 +6,17 @@ mod common;
 
 use common::{Naive, naive};
 use overtake::engine::{self, Engine, Options};
-use overtake::front::{Diagnostic, Input, rmm, trencher, tso};
+use overtake::front::{Input, Unread, rmm, trencher, tso};
 use overtake::model::Program;
 use overtake::query::{Answer, Goal, Limits, Model};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-type Reader = fn(&str) -> Result<Input, Vec<Diagnostic>>;
+type Reader = fn(&str, &Limits) -> Result<Input, Unread>;
 
 fn program(read: Reader, source: &str) -> Program {
-    read(source).unwrap_or_else(|wrong| panic!("{wrong:?}\n{source}")).program
+    read(source, &Limits::default()).unwrap_or_else(|wrong| panic!("{wrong:?}\n{source}")).program
 }
 
 fn verdict(program: &Program, model: Model, engine: Engine, limits: &Limits) -> &'static str {
@@ -276,7 +276,8 @@ fn what_is_written_for_trencher_is_read_back_with_the_same_behaviour() {
     let (mut asked, mut compared) = (0, 0);
     for file in files.filter(|f| f.extension().is_some_and(|e| e == "tso")) {
         let source = std::fs::read_to_string(&file).expect("readable");
-        let before = tso::read(&source, &[]).expect("bundled programs are readable").program;
+        let before =
+            tso::read(&source, &[], &Limits::default()).expect("bundled programs are readable").program;
         let Ok(text) = trencher::write(&before, &Limits::default()) else { continue };
         let after = program(trencher::read, &text);
         let mut same = |what: &str, before: &str, after: &str| {

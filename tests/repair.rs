@@ -257,7 +257,9 @@ proptest! {
 }
 
 fn read(source: &str) -> Program {
-    overtake::front::tso::read(source, &[]).expect("the test's source is readable").program
+    overtake::front::tso::read(source, &[], &Limits::default())
+        .expect("the test's source is readable")
+        .program
 }
 
 #[track_caller]
@@ -364,7 +366,9 @@ fn bundled_programs_get_the_fewest_fences() {
     let mut compared = 0;
     for entry in walk(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")) {
         let source = std::fs::read_to_string(&entry).expect("bundled programs can be read");
-        let program = overtake::front::tso::read(&source, &[]).expect("bundled programs are right").program;
+        let program = overtake::front::tso::read(&source, &[], &Limits::default())
+            .expect("bundled programs are right")
+            .program;
         for aim in [Aim::Robustness, Aim::Property] {
             let has_property = !program.properties().is_empty() || program.has_asserts();
             if aim == Aim::Robustness || has_property {
@@ -432,7 +436,8 @@ fn recorded_numbers_of_fences_agree() {
         }
         let file = row["file"].as_str().expect("a row names its file");
         let source = std::fs::read_to_string(corpus.join(file)).expect("the file is there");
-        let program = overtake::front::trencher::read(&source).expect("it is a program").program;
+        let program =
+            overtake::front::trencher::read(&source, &Limits::default()).expect("it is a program").program;
         let wanted = Wanted { aim: Aim::Robustness, list: 1 };
         let found = repair(&program, &wanted, &fences(), &options(), &Limits::default());
         match found.expect("no internal error").answer {

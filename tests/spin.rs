@@ -65,7 +65,7 @@ fn corpus() -> Vec<(PathBuf, Expected)> {
 fn verdict(file: &Path, define: &BTreeMap<String, i64>, style: Steps) -> Result<Verdict, String> {
     let source = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
     let defines: Vec<_> = define.iter().map(|(k, v)| (k.clone(), *v)).collect();
-    let program = tso::read(&source, &defines).map_err(|e| format!("{e:?}"))?.program;
+    let program = tso::read(&source, &defines, &Limits::default()).map_err(|e| format!("{e:?}"))?.program;
     let model = promela::write(&program, style, &Limits::default()).map_err(|e| e.to_string())?;
     let folder = std::env::temp_dir().join(format!("overtake-spin-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;

@@ -265,7 +265,8 @@ fn what_is_written_keeps_the_grammar_and_the_verdict() {
     for (folder, expected) in corpus() {
         let source = std::fs::read_to_string(folder.join(&expected.file)).expect("the program is there");
         let defines: Vec<_> = expected.define.iter().map(|(k, v)| (k.clone(), *v)).collect();
-        let program = tso::read(&source, &defines).expect("bundled programs are readable").program;
+        let program =
+            tso::read(&source, &defines, &Limits::default()).expect("bundled programs are readable").program;
         let Ok(text) = trencher::write(&program, &Limits::default()) else { continue };
         let threads = read(&text);
         written += 1;

@@ -200,7 +200,7 @@ fn what_no_value_lets_a_block_do_is_no_race() {
             "shared x, y; thread p; store [y], 1; load r, [x]; end
              thread q; lock; load s, [y]; assume s == {value}; store [x], 1; unlock; end"
         );
-        let program = tso::read(&source, &[]).expect("a program").program;
+        let program = tso::read(&source, &[], &Limits::default()).expect("a program").program;
         same(&program).expect("all ways agree");
         matches!(ask(&program, &Options::default()), Answer::Fails(_))
     };

@@ -332,7 +332,8 @@ fn behaviour(program: &Program, observed: &[Atom], model: Model) -> Option<(Stat
 
 /// Compares the program with what is read back; how many models could be compared.
 fn same(program: &Program, text: &str, original: Option<&Litmus>) -> usize {
-    let (input, litmus) = read_test(text).unwrap_or_else(|wrong| panic!("{wrong:#?}\n{text}"));
+    let (input, litmus) =
+        read_test(text, &Limits::default()).unwrap_or_else(|wrong| panic!("{wrong:#?}\n{text}"));
     assert_eq!(input.warnings, [], "{text}");
     let there: Vec<Atom> = litmus.observed.iter().map(|o| o.atom.clone()).collect();
     let here = match original {
@@ -347,7 +348,12 @@ fn same(program: &Program, text: &str, original: Option<&Litmus>) -> usize {
     for model in MODELS {
         let (before, after) = (behaviour(program, &here, model), behaviour(&input.program, &there, model));
         if let (Some(before), Some(after)) = (before, after) {
-            assert_eq!(before, after, "{model:?}\n{}\n{text}", tso::write(program));
+            assert_eq!(
+                before,
+                after,
+                "{model:?}\n{}\n{text}",
+                tso::write(program, &Limits::default()).unwrap()
+            );
             compared += 1;
         }
     }
@@ -355,7 +361,7 @@ fn same(program: &Program, text: &str, original: Option<&Litmus>) -> usize {
 }
 
 fn native(source: &str) -> Program {
-    tso::read(source, &[]).unwrap_or_else(|wrong| panic!("{wrong:#?}")).program
+    tso::read(source, &[], &Limits::default()).unwrap_or_else(|wrong| panic!("{wrong:#?}")).program
 }
 
 /// Written, read back and compared; the text.
@@ -613,11 +619,12 @@ fn bundled_programs_mean_the_same() {
 /// Litmus tests come back with their names and what they show.
 #[track_caller]
 fn again(source: &str) -> String {
-    let (input, litmus) = read_test(source).unwrap_or_else(|wrong| panic!("{wrong:#?}\n{source}"));
+    let (input, litmus) =
+        read_test(source, &Limits::default()).unwrap_or_else(|wrong| panic!("{wrong:#?}\n{source}"));
     let text = write(&input.program, "", Some(&litmus), &Limits::default())
         .unwrap_or_else(|why| panic!("{why}\n{source}"));
     assert!(same(&input.program, &text, Some(&litmus)) > 0, "{source}\n{text}");
-    let (_, litmus_again) = read_test(&text).expect("it was read before");
+    let (_, litmus_again) = read_test(&text, &Limits::default()).expect("it was read before");
     assert_eq!(litmus.name, litmus_again.name);
     text
 }
@@ -665,7 +672,7 @@ fn the_corpus_comes_back() {
     }
     let sources = files(&folder, "litmus").into_iter().map(|f| std::fs::read_to_string(f).expect("readable"));
     // A written test asks for general registers, so the instruction pointer does not keep its name.
-    let kept = |s: &String| read_test(s).is_ok() && !s.contains(":rip");
+    let kept = |s: &String| read_test(s, &Limits::default()).is_ok() && !s.contains(":rip");
     let readable: Vec<String> = sources.filter(kept).collect();
     readable.iter().for_each(|source| drop(again(source)));
     assert!(readable.len() > 800, "{}", readable.len());

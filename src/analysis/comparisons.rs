@@ -173,7 +173,7 @@ mod tests {
     use crate::front::tso;
 
     fn told(source: &str, label: &str) -> Option<Vec<Value>> {
-        let program = tso::read(source, &[]).unwrap().program;
+        let program = tso::read(source, &[], &Limits::default()).unwrap().program;
         let thread = &program.threads()[0];
         let at = thread.locations().find(|&l| thread.location(l).labels.iter().any(|name| name == label));
         let told =

@@ -132,7 +132,7 @@ mod tests {
     use crate::front::tso;
 
     fn read(source: &str) -> Program {
-        tso::read(source, &[]).expect("the test's source is readable").program
+        tso::read(source, &[], &Limits::default()).expect("the test's source is readable").program
     }
 
     #[test]

@@ -171,7 +171,7 @@ mod tests {
     /// The live cells of the first thread where it begins, of `x` and `y` in this order.
     fn live_at_first(body: &str) -> [bool; 2] {
         let source = format!("shared x, y; thread p; {body}; end; exists p.r == 0");
-        let program = tso::read(&source, &[]).unwrap().program;
+        let program = tso::read(&source, &[], &Limits::default()).unwrap().program;
         let cells = {
             let limits = Limits::default();
             let intervals = Intervals::of(&program, &limits).unwrap();

@@ -126,7 +126,8 @@ mod tests {
 
     /// How often edges are looked at until it is known from where the end can be reached.
     fn effort(body: &str) -> usize {
-        let program = tso::read(&format!("shared x; thread p; {body}; end"), &[]).unwrap().program;
+        let program =
+            tso::read(&format!("shared x; thread p; {body}; end"), &[], &Limits::default()).unwrap().program;
         let thread = &program.threads()[0];
         let mut facts = vec![false; thread.graph().node_count()];
         facts[thread.end().index()] = true;

@@ -336,7 +336,7 @@ pub mod tests {
     ";
 
     pub fn program(source: &str) -> Program {
-        tso::read(source, &[]).expect("the source is a program").program
+        tso::read(source, &[], &Limits::default()).expect("the source is a program").program
     }
 
     /// The run of a schedule: `0` lets thread 0 do its next instruction, `0!` flushes its oldest store.

@@ -50,7 +50,7 @@ mod tests {
     }
 
     fn judged(model: Model, actions: &[Action]) -> Result<Confirmed<Trace>, Doubt> {
-        let program = tso::read(SB, &[]).expect("a program").program;
+        let program = tso::read(SB, &[], &Limits::default()).expect("a program").program;
         run(&program, &Goal::of(&program), model, actions, &Limits::default())
     }
 

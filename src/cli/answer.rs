@@ -1,10 +1,12 @@
 //! How an answer leaves: as JSON or as text, with as much of it as was asked for; and the exit code that goes with it.
 
+use super::limits::peak_kb;
 use super::terminal::Terminal;
 use super::{Exit, SearchArgs};
-use crate::query::Verdict;
+use crate::query::{Limit, Model, Question, Verdict};
 use crate::report::document::Document;
-use crate::report::{json, text};
+use crate::report::{json, text, unread};
+use std::path::Path;
 
 impl From<Verdict> for Exit {
     fn from(verdict: Verdict) -> Exit {
@@ -36,4 +38,17 @@ pub fn show(document: Document, args: &SearchArgs, terminal: &Terminal) -> Exit 
     }
     terminal.print(&told);
     exit
+}
+
+/// What remains to be said of a file that a limit did not let be read.
+pub fn show_unread(
+    question: Question,
+    file: &Path,
+    model: Model,
+    limit: &Limit,
+    args: &SearchArgs,
+    terminal: &Terminal,
+) -> Exit {
+    let name = file.display().to_string();
+    show(unread::document(question, &name, model, limit, peak_kb()), args, terminal)
 }

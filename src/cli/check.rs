@@ -5,7 +5,7 @@ use super::terminal::Terminal;
 use super::{CheckArgs, EngineArg, Exit, ExtensionArg, ModelArg, OrderArg, answer, input, limits};
 use crate::analysis::interval;
 use crate::engine::{self, Engine, Form, Options};
-use crate::query::{Goal, Model};
+use crate::query::{Goal, Limit, Model, Question};
 use crate::reach::Order;
 use crate::report;
 use std::path::Path;
@@ -72,7 +72,12 @@ fn check(
 ) -> Exit {
     let search = &args.search;
     let limits = interrupt.watch(search.limits());
-    let Some(program) = input::read(file, &search.input, terminal) else { return Exit::BadInput };
+    let unknown =
+        |limit: &Limit| answer::show_unread(Question::Check, file, options.model, limit, search, terminal);
+    let program = match input::read(file, &search.input, &limits, terminal, unknown) {
+        Ok(program) => program,
+        Err(exit) => return exit,
+    };
     if program.properties().is_empty() && !program.has_asserts() {
         let none = "the program has no property (forbid, exists, never, forall, final states) and no assert";
         match interval::may_go_wrong(&program, &limits) {

@@ -6,7 +6,7 @@ use super::terminal::Terminal;
 use super::{ConvertArgs, Exit, input};
 use crate::front::promela::Steps;
 use crate::front::{self, Unwritten};
-use crate::query::Limits;
+use crate::query::{Limit, Limits};
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -30,10 +30,14 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
     }
     let steps = if args.literal { Steps::Literal } else { Steps::Joined };
     let limits = Interrupt::new().watch(args.limits.limits());
-    let Some(source) = input::read_any(&args.file, &args.input, terminal) else { return Exit::BadInput };
+    let unknown = |limit: &Limit| terminal.limit_reached(&args.file, limit);
+    let source = match input::read_any(&args.file, &args.input, &limits, terminal, unknown) {
+        Ok(source) => source,
+        Err(exit) => return exit,
+    };
     let text = match write(&source, args.to, steps, &limits) {
         Ok(text) => text,
-        Err(Unwritten::Limit(limit)) => return terminal.limit_reached(&args.file, &limit),
+        Err(Unwritten::Limit(limit)) => return unknown(&limit),
         Err(Unwritten::Inexpressible(why)) => {
             terminal.error(&format!("{}: {why}", args.file.display()));
             return Exit::BadInput;
@@ -55,8 +59,8 @@ fn write(source: &Source, target: Target, steps: Steps, limits: &Limits) -> Resu
     let program = &source.program;
     limits.check()?;
     match target {
-        Target::Tso => Ok(front::tso::write(program)),
-        Target::Ron => Ok(front::ron::write(program)),
+        Target::Tso => Ok(front::tso::write(program, limits)?),
+        Target::Ron => Ok(front::ron::write(program, limits)?),
         Target::Litmus => front::litmus::write(program, &source.name, source.litmus.as_ref(), limits),
         Target::Trencher => front::trencher::write(program, limits),
         Target::Promela => front::promela::write(program, steps, limits),

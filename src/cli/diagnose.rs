@@ -113,12 +113,13 @@ fn visible(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::front::tso;
+    use crate::limits::Limits;
 
     /// What a user sees of a file that is wrong, or doubtful.
     fn check(source: &str, expect: &str) {
-        let diagnostics = match tso::read(source, &[]) {
+        let diagnostics = match tso::read(source, &[], &Limits::default()) {
             Ok(input) => input.warnings,
-            Err(all) => all,
+            Err(unread) => unread.diagnostics().to_vec(),
         };
         let shown = render("a.tso", source, &diagnostics, false);
         assert_eq!(shown.trim_end(), expect.trim(), "{shown}");
@@ -345,8 +346,8 @@ error: there are no threads in this file
     #[test]
     fn of_a_very_long_line_the_part_around_the_mark_is_shown() {
         let source = format!("thread p; {}lod r; {}end", "nop; ".repeat(100_000), "nop; ".repeat(100_000));
-        let Err(diagnostics) = tso::read(&source, &[]) else { panic!("`lod` is no instruction") };
-        let shown = render("a.tso", &source, &diagnostics, false);
+        let unread = tso::read(&source, &[], &Limits::default()).expect_err("`lod` is no instruction");
+        let shown = render("a.tso", &source, unread.diagnostics(), false);
         assert!(shown.contains("--> a.tso:1:500011\n") && shown.contains(" lod r;"), "{shown}");
         assert!(shown.len() < 1000, "{shown}");
     }
@@ -368,7 +369,7 @@ error: there are no threads in this file
 
     #[test]
     fn colours_are_there_when_asked_for() {
-        let Err(diagnostics) = tso::read("", &[]) else { panic!("an empty file is no program") };
-        assert!(render("a.tso", "", &diagnostics, true).contains('\u{1b}'));
+        let unread = tso::read("", &[], &Limits::default()).expect_err("an empty file is no program");
+        assert!(render("a.tso", "", unread.diagnostics(), true).contains('\u{1b}'));
     }
 }

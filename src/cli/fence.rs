@@ -10,10 +10,10 @@ use crate::analysis::isomorphism::isomorphic;
 use crate::certify::Repair;
 use crate::engine::Options;
 use crate::front::patch::{self, Dialect, Edit, What};
-use crate::front::{self, Unwritten};
+use crate::front::{self, Diagnostic, Severity, Unread, Unwritten};
 use crate::model::{Instr, Loc, Program, ThreadId};
 use crate::query::repair::{Aim, Change};
-use crate::query::{Answer, Limits};
+use crate::query::{Answer, Limit, Limits, Model, Question};
 use crate::repair::{self, Allowed, Wanted};
 use crate::report;
 use crate::report::fence::Patient;
@@ -77,7 +77,12 @@ struct Task<'a> {
 
 fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Exit {
     let limits = interrupt.watch(args.search.limits());
-    let Some(source) = input::read_any(file, &args.search.input, terminal) else { return Exit::BadInput };
+    let unknown =
+        |limit: &Limit| answer::show_unread(Question::Fence, file, Model::Tso, limit, &args.search, terminal);
+    let source = match input::read_any(file, &args.search.input, &limits, terminal, unknown) {
+        Ok(source) => source,
+        Err(exit) => return exit,
+    };
     let task = match task(file, source, args, &limits) {
         Ok(task) => task,
         Err(message) => {
@@ -232,13 +237,14 @@ fn repaired(
     {
         return Ok(text);
     }
+    let limited = |limit: Limit| report::limit_reached(&limit);
     let unwritten = |e: Unwritten| match e {
-        Unwritten::Limit(limit) => report::limit_reached(&limit),
+        Unwritten::Limit(limit) => limited(limit),
         other => other.to_string(),
     };
     match to {
-        Format::Tso => Ok(front::tso::write(&program)),
-        Format::Ron => Ok(front::ron::write(&program)),
+        Format::Tso => front::tso::write(&program, limits).map_err(limited),
+        Format::Ron => front::ron::write(&program, limits).map_err(limited),
         Format::Trencher => front::trencher::write(&program, limits).map_err(unwritten),
         Format::Litmus => {
             let Source { name, litmus, .. } = &task.source;
@@ -277,13 +283,25 @@ fn patched(
     let mut edits: Vec<Edit> = set.iter().map(edit).collect();
     edits.sort();
     let text = patch::patch(&task.source.text, dialect, &edits)?;
-    let (again, _) = input::parse(&text, format, &input.define).ok()?;
+    let (again, _) = input::parse(&text, format, &input.define, limits).ok()?;
     isomorphic(&again.program, program, limits).unwrap_or(false).then_some(text)
 }
 
 /// Reads what was written and asks whether it is what was wanted: nothing has to be changed any more.
 fn check_again(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits, terminal: &Terminal) -> Exit {
-    let Some(again) = reread(task, path, args, terminal) else { return Exit::Internal };
+    let not_checked = |limit: &Limit| {
+        let why = report::limit_reached(limit);
+        terminal.warning(&format!("{}: written, but not checked again: {why}", path.display()));
+        Exit::Unknown
+    };
+    let again = match reread(task, path, args, limits) {
+        Ok(again) => again,
+        Err(Unread::Limit(limit)) => return not_checked(&limit),
+        Err(wrong) => {
+            let why = format!("the program that was written cannot be read: {wrong}");
+            return terminal.internal_error(path, &why);
+        }
+    };
     let asked = Wanted { list: 1, ..task.wanted.clone() };
     match repair::repair(&again, &asked, &Allowed::default(), &task.options, limits) {
         Ok(Repair { answer: Answer::Holds(_), .. }) => {
@@ -293,27 +311,22 @@ fn check_again(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits, term
             }
             Exit::Good
         }
-        Ok(Repair { answer: Answer::Unknown(limit), .. }) => {
-            let why = report::limit_reached(&limit);
-            terminal.warning(&format!("{}: written, but not checked again: {why}", path.display()));
-            Exit::Unknown
-        }
+        Ok(Repair { answer: Answer::Unknown(limit), .. }) => not_checked(&limit),
         Ok(_) => terminal.internal_error(path, "the program that was written is not repaired"),
         Err(bug) => terminal.internal_error(path, &bug.to_string()),
     }
 }
 
 /// What was written. Its parameters are those of the user's text, unless it was written anew and has none.
-fn reread(task: &Task, path: &Path, args: &FenceArgs, terminal: &Terminal) -> Option<Program> {
+fn reread(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits) -> Result<Program, Unread> {
     let given = &args.search.input;
-    let read = || -> Result<Program, String> {
-        let format = input::format_of(path).or_else(|_| input::format(task.file, given))?;
-        let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
-        let parsed = input::parse(&text, format, &given.define).or_else(|_| input::parse(&text, format, &[]));
-        parsed.map(|(input, _)| input.program).map_err(|wrong| wrong[0].message.clone())
-    };
-    let complain = |why: String| {
-        terminal.internal_error(path, &format!("the program that was written cannot be read: {why}"));
-    };
-    read().map_err(complain).ok()
+    let format = input::format_of(path).or_else(|_| input::format(task.file, given)).map_err(unread)?;
+    let text = std::fs::read_to_string(path).map_err(|e| unread(e.to_string()))?;
+    let read = |define: &[_]| input::parse(&text, format, define, limits).map(|(input, _)| input.program);
+    read(&given.define).or_else(|first| if given.define.is_empty() { Err(first) } else { read(&[]) })
+}
+
+fn unread(message: String) -> Unread {
+    let (span, label, help) = (None, String::new(), None);
+    Unread::Wrong(vec![Diagnostic { severity: Severity::Error, message, span, label, help }])
 }

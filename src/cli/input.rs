@@ -1,18 +1,22 @@
 //! From a path to a program: finds the format, reads the bytes, and shows whatever is wrong with them.
 
 use super::terminal::Terminal;
-use super::{InputArgs, diagnose};
-use crate::front::{self, Diagnostic, Severity};
+use super::{Exit, InputArgs, diagnose};
+use crate::front::{self, Diagnostic, Severity, Unread};
 use crate::model::Program;
 use crate::model::litmus::Litmus;
+use crate::query::{Limit, Limits};
 use clap::ValueEnum;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 /// Larger files are refused, before they are read.
 const MAX_BYTES: u64 = 256 << 20;
-/// Room for most programs.
-const USUAL_BYTES: usize = 8 << 10;
+/// Limits are looked at after so many bytes, or so much waiting for them.
+const CHUNK_BYTES: u64 = 1 << 20;
+const PATIENCE: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -44,84 +48,114 @@ pub struct Source {
     pub litmus: Option<Litmus>,
 }
 
-/// The program, with its warnings shown. `None` after its errors have been shown.
-pub fn read(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<Program> {
-    read_any(path, args, terminal).map(|source| source.program)
+/// Why there is no program.
+pub enum Failure {
+    /// A sentence about the file.
+    Said(String),
+    /// The places in it that are wrong, as they are shown.
+    Shown(String),
+    Limit(Limit),
+}
+
+impl From<Limit> for Failure {
+    fn from(limit: Limit) -> Failure {
+        Failure::Limit(limit)
+    }
+}
+
+/// The program, with its warnings shown. An error has been shown where it is the file's; `unknown` shows a limit.
+pub fn read(
+    path: &Path,
+    args: &InputArgs,
+    limits: &Limits,
+    terminal: &Terminal,
+    unknown: impl FnOnce(&Limit) -> Exit,
+) -> Result<Program, Exit> {
+    read_any(path, args, limits, terminal, unknown).map(|source| source.program)
 }
 
 /// The same with whatever else is known.
-pub fn read_any(path: &Path, args: &InputArgs, terminal: &Terminal) -> Option<Source> {
-    let name = path.display().to_string();
-    match load(path, args) {
-        Ok((source, input)) => match input {
-            Ok((input, litmus)) => {
-                terminal.complain(&diagnose::render(&name, &source, &input.warnings, terminal.color_errors));
-                Some(Source { program: input.program, name: stem(path), text: source, litmus })
-            }
-            Err(wrong) => {
-                terminal.complain(&diagnose::render(&name, &source, &wrong, terminal.color_errors));
-                None
-            }
-        },
-        Err(message) => {
-            terminal.error(&message);
-            None
+pub fn read_any(
+    path: &Path,
+    args: &InputArgs,
+    limits: &Limits,
+    terminal: &Terminal,
+    unknown: impl FnOnce(&Limit) -> Exit,
+) -> Result<Source, Exit> {
+    match load(path, args, limits, terminal.color_errors) {
+        Ok((source, warnings)) => {
+            terminal.complain(&warnings);
+            Ok(source)
         }
+        Err(Failure::Said(message)) => {
+            terminal.error(&message);
+            Err(Exit::BadInput)
+        }
+        Err(Failure::Shown(places)) => {
+            terminal.complain(&places);
+            Err(Exit::BadInput)
+        }
+        Err(Failure::Limit(limit)) => Err(unknown(&limit)),
     }
 }
 
 /// The program and what is asked of its final states. Whatever is wrong comes back as text, for many files are read
 /// side by side and shown in their order.
-pub fn read_test(path: &Path, args: &InputArgs, color: bool) -> Result<Test, String> {
-    let name = path.display().to_string();
-    let error = |message: &str| format!("error: {message}\n");
-    let (source, parsed) = load(path, args).map_err(|message| error(&message))?;
-    let shown = |diagnostics: &[Diagnostic]| diagnose::render(&name, &source, diagnostics, color);
-    let (input, litmus) = parsed.map_err(|wrong| shown(&wrong))?;
-    let litmus = litmus.or_else(|| Litmus::of(&input.program, &stem(path))).ok_or_else(|| {
-        error(&format!(
-            "{name}: final states are listed for one property (exists, never or forall), not none or more"
-        ))
+pub fn read_test(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<Test, Failure> {
+    let (Source { program, name, litmus, .. }, warnings) = load(path, args, limits, color)?;
+    let litmus = litmus.or_else(|| Litmus::of(&program, &name)).ok_or_else(|| {
+        let one = "final states are listed for one property (exists, never or forall), not none or more";
+        Failure::Said(format!("{}: {one}", path.display()))
     })?;
-    Ok(Test { litmus, warnings: shown(&input.warnings), program: input.program })
+    Ok(Test { program, litmus, warnings })
 }
 
-fn stem(path: &Path) -> String {
+/// The name of a file without what is around it.
+pub fn stem(path: &Path) -> String {
     path.file_stem().map_or("-".into(), |stem| stem.to_string_lossy().into_owned())
 }
-
-pub type Parsed<T> = Result<T, Vec<Diagnostic>>;
 
 /// What was read, with what a litmus test says beside its program.
 pub type WithTest = (front::Input, Option<Litmus>);
 
-fn load(path: &Path, args: &InputArgs) -> Result<(String, Parsed<WithTest>), String> {
-    let format = format(path, args)?;
+/// The program with whatever else is known, and its warnings as they are shown.
+fn load(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<(Source, String), Failure> {
+    let name = path.display().to_string();
+    let format = format(path, args).map_err(Failure::Said)?;
     if format != Format::Tso && !args.define.is_empty() {
         let why = "only programs in the native language have parameters to define with -D";
-        return Err(format!("{}: {why}", path.display()));
+        return Err(Failure::Said(format!("{name}: {why}")));
     }
-    let bytes = bytes(path)?;
-    let source = match String::from_utf8(bytes) {
-        Ok(source) => source,
-        Err(e) => {
-            let (source, wrong) = not_text(e);
-            return Ok((source, Err(vec![wrong])));
-        }
-    };
-    let parsed = parse(&source, format, &args.define);
-    Ok((source, parsed))
+    let shown =
+        |source: &str, diagnostics: &[Diagnostic]| diagnose::render(&name, source, diagnostics, color);
+    let text = String::from_utf8(bytes(path, limits)?).map_err(|e| {
+        let (source, wrong) = not_text(e);
+        Failure::Shown(shown(&source, &[wrong]))
+    })?;
+    let (input, litmus) = parse(&text, format, &args.define, limits).map_err(|e| match e {
+        Unread::Limit(limit) => Failure::Limit(limit),
+        Unread::Wrong(wrong) => Failure::Shown(shown(&text, &wrong)),
+    })?;
+    let warnings = shown(&text, &input.warnings);
+    Ok((Source { program: input.program, name: stem(path), text, litmus }, warnings))
 }
 
 /// What the text of a file says.
-pub fn parse(source: &str, format: Format, define: &[(String, i64)]) -> Parsed<WithTest> {
+pub fn parse(
+    source: &str,
+    format: Format,
+    define: &[(String, i64)],
+    limits: &Limits,
+) -> Result<WithTest, Unread> {
     let alone = |input: front::Input| (input, None);
     match format {
-        Format::Tso => front::tso::read(source, define).map(alone),
-        Format::Ron => front::ron::read(source).map(alone),
-        Format::Trencher => front::trencher::read(source).map(alone),
-        Format::Rmm => front::rmm::read(source).map(alone),
-        Format::Litmus => front::litmus::read_test(source).map(|(input, litmus)| (input, Some(litmus))),
+        Format::Tso => front::tso::read(source, define, limits).map(alone),
+        Format::Ron => front::ron::read(source, limits).map(alone),
+        Format::Trencher => front::trencher::read(source, limits).map(alone),
+        Format::Rmm => front::rmm::read(source, limits).map(alone),
+        Format::Litmus => {
+            front::litmus::read_test(source, limits).map(|(input, litmus)| (input, Some(litmus)))
+        }
     }
 }
 
@@ -146,17 +180,50 @@ pub fn format_of(path: &Path) -> Result<Format, String> {
     }
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let failed = |e: std::io::Error| format!("{}: {e}", path.display());
-    let mut bytes = Vec::with_capacity(USUAL_BYTES);
-    let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes)
+fn bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
+    let said = |e: io::Error| Failure::Said(format!("{}: {e}", path.display()));
+    let mut next: Box<dyn FnMut() -> io::Result<Option<Vec<u8>>>> = if path == Path::new("-") {
+        Box::new(when_ready(io::stdin()))
     } else {
-        std::fs::File::open(path).and_then(|f| f.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+        let mut file = std::fs::File::open(path).map_err(said)?;
+        match file.metadata().is_ok_and(|m| m.is_file()) {
+            true => Box::new(move || chunk(&mut file).map(Some)),
+            false => Box::new(when_ready(file)),
+        }
     };
-    match read.map_err(failed)? as u64 > MAX_BYTES {
-        true => Err(format!("{}: larger than {} MiB", path.display(), MAX_BYTES >> 20)),
-        false => Ok(bytes),
+    let mut bytes = Vec::new();
+    loop {
+        limits.expired().map_or(Ok(()), Err)?;
+        match next().map_err(said)? {
+            None => {}
+            Some(chunk) if chunk.is_empty() => return Ok(bytes),
+            Some(mut chunk) if bytes.is_empty() => std::mem::swap(&mut bytes, &mut chunk),
+            Some(chunk) => {
+                limits.reserve(chunk.len())?;
+                bytes.extend(chunk);
+            }
+        }
+        if bytes.len() as u64 > MAX_BYTES {
+            let large = format!("{}: larger than {} MiB", path.display(), MAX_BYTES >> 20);
+            return Err(Failure::Said(large));
+        }
+    }
+}
+
+/// The next bytes, none at the end.
+fn chunk(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(CHUNK_BYTES).read_to_end(&mut bytes).map(|_| bytes)
+}
+
+/// The next bytes of what may keep its reader waiting: a thread of its own waits, and `None` is no news.
+fn when_ready(mut from: impl Read + Send + 'static) -> impl FnMut() -> io::Result<Option<Vec<u8>>> {
+    let (sender, chunks) = mpsc::sync_channel(1);
+    std::thread::spawn(move || while sender.send(chunk(&mut from)).is_ok() {});
+    move || match chunks.recv_timeout(PATIENCE) {
+        Ok(chunk) => chunk.map(Some),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => Ok(Some(Vec::new())),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `overtake outcomes`: all final states of litmus tests, many files side by side, answers in the order of the files.
 
+use super::input::Failure;
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
 use super::{Exit, ModelArg, OutcomesArgs, input, limits};
@@ -84,6 +85,26 @@ fn show(answer: &Told, terminal: &Terminal) -> Exit {
     answer.exit
 }
 
+/// What is said of a file that gave no test.
+fn unread(file: &Path, args: &OutcomesArgs, options: &Options, failure: Failure) -> Told {
+    let wrong = |complaints| Told { text: String::new(), complaints, exit: Exit::BadInput };
+    let limit = match failure {
+        Failure::Said(message) => return wrong(format!("error: {message}\n")),
+        Failure::Shown(places) => return wrong(places),
+        Failure::Limit(limit) => limit,
+    };
+    let (name, test) = (file.display().to_string(), input::stem(file));
+    let text = match (args.search.json, args.search.quiet) {
+        (true, _) => {
+            let peak = limits::peak_kb();
+            format!("{}\n", report::outcomes::unread_object(&test, &name, options.model, &limit, peak))
+        }
+        (_, true) => report::outcomes::summary_of_unknown(&test, &limit),
+        _ => report::outcomes::unread(&test, &limit),
+    };
+    Told { text, complaints: String::new(), exit: Exit::Unknown }
+}
+
 fn outcomes(
     file: &Path,
     args: &OutcomesArgs,
@@ -93,9 +114,9 @@ fn outcomes(
 ) -> Told {
     let search = &args.search;
     let limits = interrupt.watch(search.limits());
-    let test = match input::read_test(file, &search.input, terminal.color_errors) {
+    let test = match input::read_test(file, &search.input, &limits, terminal.color_errors) {
         Ok(test) => test,
-        Err(complaints) => return Told { text: String::new(), complaints, exit: Exit::BadInput },
+        Err(failure) => return unread(file, args, options, failure),
     };
     let atoms: Vec<_> = test.litmus.observed.iter().map(|o| o.atom.clone()).collect();
     let found = {

@@ -6,6 +6,7 @@ use super::limits::peak_kb;
 use super::terminal::Terminal;
 use super::{Exit, RobustArgs, answer, input};
 use crate::engine;
+use crate::query::{Limit, Model, Question};
 use crate::report;
 use std::path::Path;
 
@@ -18,7 +19,12 @@ pub fn run(args: &RobustArgs, terminal: &Terminal) -> Exit {
 fn robust(file: &Path, args: &RobustArgs, interrupt: &Interrupt, terminal: &Terminal) -> Exit {
     let RobustArgs { search, triangular } = args;
     let limits = interrupt.watch(search.limits());
-    let Some(program) = input::read(file, &search.input, terminal) else { return Exit::BadInput };
+    let question = if *triangular { Question::Triangular } else { Question::Robust };
+    let unknown = |limit: &Limit| answer::show_unread(question, file, Model::Tso, limit, search, terminal);
+    let program = match input::read(file, &search.input, &limits, terminal, unknown) {
+        Ok(program) => program,
+        Err(exit) => return exit,
+    };
     let (name, options) = (file.display().to_string(), search.options());
     let progress = (!search.json && !search.quiet).then(|| terminal.progress(&limits));
     let found = match triangular {

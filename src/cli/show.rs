@@ -10,13 +10,17 @@ use crate::{front, report};
 
 pub fn run(args: &ShowArgs, terminal: &Terminal) -> Exit {
     let limits = Interrupt::new().watch(args.limits.limits());
-    let Some(program) = input::read(&args.file, &args.input, terminal) else { return Exit::BadInput };
+    let unknown = |limit: &Limit| terminal.limit_reached(&args.file, limit);
+    let program = match input::read(&args.file, &args.input, &limits, terminal, unknown) {
+        Ok(program) => program,
+        Err(exit) => return exit,
+    };
     match text(args, &program, terminal, &limits) {
         Ok(Ok(text)) => {
             terminal.print(&text);
             Exit::Good
         }
-        Ok(Err(limit)) => terminal.limit_reached(&args.file, &limit),
+        Ok(Err(limit)) => unknown(&limit),
         Err(bug) => terminal.internal_error(&args.file, &bug.to_string()),
     }
 }
@@ -32,13 +36,13 @@ fn text(
     }
     let Some(rounds) = args.extend else {
         return Ok(match args.dot {
-            true => Ok(report::dot::dot(program)),
+            true => report::dot::dot(program, limits),
             false => report::listing::listing(program, terminal.color, limits),
         });
     };
     let extended = engine::extended(program, &Goal::of(program), &Options::default(), limits, rounds)?;
-    Ok(extended.map(|extended| match args.dot {
-        true => report::dot::dot(&extended),
-        false => front::tso::write(&extended),
+    Ok(extended.and_then(|extended| match args.dot {
+        true => report::dot::dot(&extended, limits),
+        false => front::tso::write(&extended, limits),
     }))
 }

@@ -79,7 +79,7 @@ mod tests {
     use crate::front::tso;
 
     fn source(text: &str) -> Source {
-        let program = tso::read(text, &[]).expect("a program").program;
+        let program = tso::read(text, &[], &Limits::default()).expect("a program").program;
         Source { program, text: text.to_string(), extension: "tso".to_string() }
     }
 
@@ -113,7 +113,7 @@ mod tests {
     fn trenchers_own_programs_lose_their_final_states_where_nobody_asks_for_them() {
         let text = "# a final word\nthread p initial q final\n r transition q r write 1 0 final r\n\
                     transition r final noop end thread final initial end final q end";
-        let program = trencher::read(text).expect("a program").program;
+        let program = trencher::read(text, &Limits::default()).expect("a program").program;
         let given = Source { program, text: text.to_string(), extension: "txt".to_string() };
         assert_eq!(export(&given, Format::Trencher, Question::Tso), Ok(text.to_string()));
         let plain = "# a final word\nthread p initial q  transition q r write 1 0 \n\

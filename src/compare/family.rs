@@ -56,12 +56,13 @@ pub fn named(name: &str) -> Option<&'static Family> {
 mod tests {
     use super::*;
     use crate::front::tso;
+    use crate::limits::Limits;
 
     #[test]
     fn every_family_can_be_read_at_its_smallest_size() {
         for family in FAMILIES {
             let define = [(PARAMETER.to_string(), family.sizes[0])];
-            assert!(tso::read(family.text, &define).is_ok(), "{}", family.name);
+            assert!(tso::read(family.text, &define, &Limits::default()).is_ok(), "{}", family.name);
             assert!(family.sizes.is_sorted(), "{}", family.name);
         }
     }

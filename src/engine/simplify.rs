@@ -158,7 +158,7 @@ mod tests {
         let source = "shared x, y; thread p; store [x], 1; load r, [y]; end
                       thread q; store [y], 1; load r, [x]; end
                       exists p.r == 0 && q.r == 0";
-        let program = tso::read(source, &[]).expect("a program").program;
+        let program = tso::read(source, &[], &Limits::default()).expect("a program").program;
         let step =
             |t: u16, e: u32| Action { thread: ThreadId(t), act: Act::Step { edge: EdgeId(e), choice: None } };
         let flush = |t: u16| Action { thread: ThreadId(t), act: Act::Flush };
@@ -172,7 +172,7 @@ mod tests {
         let source = "shared x, y; thread p; store [x], 1; store [y], 1; end
                       thread q; load r, [y]; load s, [y]; end
                       exists q.s == 1";
-        let program = tso::read(source, &[]).expect("a program").program;
+        let program = tso::read(source, &[], &Limits::default()).expect("a program").program;
         let step =
             |t: u16, e: u32| Action { thread: ThreadId(t), act: Act::Step { edge: EdgeId(e), choice: None } };
         let flush = Action { thread: ThreadId(0), act: Act::Flush };

@@ -245,7 +245,7 @@ mod tests {
     use crate::query::{Answer, Kind, Limits, Proof};
 
     fn program(source: &str) -> Program {
-        tso::read(source, &[]).expect("a program").program
+        tso::read(source, &[], &Limits::default()).expect("a program").program
     }
 
     /// Is the question settled by the text, and if so, does a search say the same?

@@ -8,7 +8,7 @@ use crate::query::{Answer, Limits, Model, Verdict};
 use crate::semantics::replay;
 
 fn read(source: &str) -> Extended {
-    let program = tso::read(source, &[]).expect("it is a program").program;
+    let program = tso::read(source, &[], &Limits::default()).expect("it is a program").program;
     let goal = Goal::of(&program);
     Extended { program, goal }
 }

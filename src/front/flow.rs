@@ -5,6 +5,7 @@
 //! Invariant: locations and edges are numbered in the order of the text, and `end` is the last location.
 
 use super::fold;
+use super::problems::{INSTRUCTION, Problems, Reported};
 use crate::model::{Edge, Instr, Loc, Location, RegExpr, UnOp};
 
 /// A label, by its place in the list of all labels of the thread.
@@ -45,12 +46,14 @@ pub struct Graph {
     pub labels: Vec<Loc>,
 }
 
-pub fn graph(steps: Vec<Step>, labels: Vec<Label>) -> Graph {
+pub fn graph(steps: Vec<Step>, labels: Vec<Label>, problems: &mut Problems) -> Result<Graph, Reported> {
+    problems.spend(steps.len())?;
     let places = Places::new(&steps, &labels);
     let at = |label: &LabelId| places.locs[labels[label.0].step];
     let mut locations = vec![Location::default(); places.count];
     let mut edges = Vec::with_capacity(steps.len());
     for (i, step) in steps.into_iter().enumerate() {
+        problems.spend(INSTRUCTION)?;
         if places.home[i] != i {
             continue;
         }
@@ -66,6 +69,7 @@ pub fn graph(steps: Vec<Step>, labels: Vec<Label>) -> Graph {
                 edge(Instr::Assume(fold::unary(UnOp::Not, e)), next, &step.text);
             }
             Action::Choose(targets) => {
+                problems.spend(INSTRUCTION * targets.len())?;
                 targets.iter().for_each(|label| edge(Instr::Nop, at(label), &step.text));
             }
             Action::Goto(_) | Action::Halt => edge(Instr::Nop, from, &step.text),
@@ -75,7 +79,8 @@ pub fn graph(steps: Vec<Step>, labels: Vec<Label>) -> Graph {
     for (label, loc) in labels.into_iter().zip(&label_locs) {
         locations[loc.index()].labels.push(label.name);
     }
-    Graph { locations, edges, initial: places.locs[0], end: Loc(places.count as u32 - 1), labels: label_locs }
+    let (initial, end) = (places.locs[0], Loc(places.count as u32 - 1));
+    Ok(Graph { locations, edges, initial, end, labels: label_locs })
 }
 
 /// The location of every step, and of the place behind the last one.

@@ -1,7 +1,8 @@
 //! From bytes to a [`Program`], and back: one file or folder per format.
 //!
-//! A front end sees the model, and the limits of what it may spend, and nothing else. Bad input is a list of [`Diagnostic`]s, each with its place
-//! in the file; who prints them, and how, is not decided here.
+//! A front end sees the model, and the limits of what it may spend, and nothing else. Bad input is a list of
+//! [`Diagnostic`]s, each with its place in the file; who prints them, and how, is not decided here. A limit ends reading
+//! ([`Unread`]) and writing ([`Unwritten`]) as it ends everything else.
 
 mod flow;
 mod fold;
@@ -44,6 +45,32 @@ pub struct Diagnostic {
 pub enum Severity {
     Error,
     Warning,
+}
+
+/// Why a program was not read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unread {
+    /// All errors, and the warnings too.
+    #[error("{}", .0.first().map_or("", |first| &first.message))]
+    Wrong(Vec<Diagnostic>),
+    #[error("a limit was reached before the program was read")]
+    Limit(Limit),
+}
+
+impl From<Limit> for Unread {
+    fn from(limit: Limit) -> Unread {
+        Unread::Limit(limit)
+    }
+}
+
+impl Unread {
+    /// What is wrong with the file, as far as is known.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Unread::Wrong(diagnostics) => diagnostics,
+            Unread::Limit(_) => &[],
+        }
+    }
 }
 
 /// Why a program was not written.

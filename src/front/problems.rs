@@ -3,8 +3,15 @@
 //! A template is expanded many times, and a mistake in it is still one mistake: the same message at the same
 //! place is kept once. Only so many are shown that a person would read them; the rest are counted.
 //! Nothing here knows the language, only names and places.
+//!
+//! A limit that is reached counts as a problem that has been reported, so that every stage ends as it does after a
+//! mistake: whoever has much to do spends steps here ([`Problems::spend`]). What is found to be wrong after that is not
+//! shown, for the file was not read to its end.
 
-use crate::front::{Diagnostic, Severity};
+use crate::front::{Diagnostic, Severity, Unread};
+use crate::limits::{Limit, Limits};
+use crate::model::program::{ProgramParts, ThreadParts};
+use crate::model::{Edge, Location, Program};
 use std::collections::HashSet;
 
 /// Shown of errors, and again of warnings.
@@ -13,6 +20,8 @@ pub const SHOWN: usize = 50;
 const KEPT: usize = 5_000;
 /// Longer names are not compared: nobody mistypes them into another one.
 const LONGEST_COMPARED: usize = 40;
+/// What an instruction costs, in steps: so much that memory is looked at every few megabytes of them.
+pub const INSTRUCTION: usize = 16;
 
 /// Bytes of the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +91,10 @@ impl Problem {
     }
 }
 
-pub struct Problems {
+pub struct Problems<'l> {
+    limits: &'l Limits,
+    /// The first one that was reached.
+    reached: Option<Limit>,
     /// Where each line begins.
     lines: Vec<usize>,
     kept: Vec<Diagnostic>,
@@ -91,16 +103,59 @@ pub struct Problems {
     warnings: usize,
 }
 
-impl Problems {
-    pub fn new(source: &str) -> Problems {
-        let begins = source.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1);
-        Problems {
-            lines: std::iter::once(0).chain(begins).collect(),
+impl<'l> Problems<'l> {
+    pub fn new(source: &str, limits: &'l Limits) -> Problems<'l> {
+        let mut problems = Problems {
+            limits,
+            reached: None,
+            lines: vec![0],
             kept: Vec::new(),
             seen: HashSet::new(),
             errors: 0,
             warnings: 0,
+        };
+        for (end, _) in source.bytes().enumerate().filter(|(_, b)| *b == b'\n') {
+            problems.lines.push(end + 1);
+            if problems.spend(1).is_err() {
+                break;
+            }
         }
+        problems
+    }
+
+    /// So many steps were done, or are about to be. Once a limit has been reached, there are no more.
+    #[inline]
+    pub fn spend(&mut self, steps: usize) -> Result<(), Reported> {
+        match self.reached {
+            None => self.limits.spend(steps).map_err(|limit| self.stop(limit)),
+            Some(_) => Err(Reported),
+        }
+    }
+
+    /// So many bytes are about to be taken at once.
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), Reported> {
+        self.limits.reserve(bytes).map_err(|limit| self.stop(limit))
+    }
+
+    /// What an analysis found, unless it came to a limit.
+    pub fn within<T>(&mut self, analysis: impl FnOnce(&Limits) -> Result<T, Limit>) -> Result<T, Reported> {
+        analysis(self.limits).map_err(|limit| self.stop(limit))
+    }
+
+    fn stop(&mut self, limit: Limit) -> Reported {
+        self.reached.get_or_insert(limit);
+        Reported
+    }
+
+    /// The program that has these parts.
+    pub fn program(&mut self, parts: ProgramParts) -> Result<Program, Reported> {
+        self.reserve(parts.threads.iter().map(graph_bytes).sum())?;
+        Program::new(parts).map_err(|invalid| {
+            for rule in invalid {
+                self.report(Problem::error(rule.to_string()));
+            }
+            Reported
+        })
     }
 
     /// Line numbers count from 1.
@@ -125,7 +180,7 @@ impl Problems {
     }
 
     pub fn has_errors(&self) -> bool {
-        self.errors > 0
+        self.errors > 0 || self.reached.is_some()
     }
 
     /// The candidate nearest to a name, if it is near enough to be what was meant. Once there is more to
@@ -156,8 +211,17 @@ impl Problems {
             .map(|(_, c)| c.to_string())
     }
 
+    /// What was read, and the warnings; or why it was not.
+    pub fn finish<T>(mut self, read: Result<T, Reported>) -> Result<(T, Vec<Diagnostic>), Unread> {
+        match (self.reached.take(), read) {
+            (Some(limit), _) => Err(Unread::Limit(limit)),
+            (None, Ok(read)) if self.errors == 0 => Ok((read, self.shown())),
+            _ => Err(Unread::Wrong(self.shown())),
+        }
+    }
+
     /// Everything to show, in the order of the file.
-    pub fn finish(mut self) -> Vec<Diagnostic> {
+    pub fn shown(mut self) -> Vec<Diagnostic> {
         self.kept.sort_by_key(|d| d.span.as_ref().map_or(usize::MAX, |s| s.start));
         let mut shown = Vec::new();
         for (severity, word, total) in
@@ -172,6 +236,13 @@ impl Problems {
         shown.sort_by_key(|d| d.span.as_ref().map_or(usize::MAX, |s| s.start));
         shown
     }
+}
+
+/// The room that a thread needs once more when it becomes a graph. Names and expressions only move there.
+fn graph_bytes(thread: &ThreadParts) -> usize {
+    const LINKS: usize = 4 * size_of::<u32>();
+    thread.edges.len() * (size_of::<Edge>() + LINKS)
+        + thread.locations.len() * (size_of::<Location>() + LINKS)
 }
 
 /// The set of bytes in a name, roughly, and whatever their case.
@@ -190,34 +261,38 @@ mod tests {
 
     #[test]
     fn lines_count_from_one() {
-        let problems = Problems::new("a\nbc\n");
+        let limits = Limits::default();
+        let problems = Problems::new("a\nbc\n", &limits);
         let line = |start| problems.line(Span { start, end: start });
         assert_eq!([line(0), line(1), line(2), line(4), line(5)], [1, 1, 2, 2, 3]);
     }
 
     #[test]
     fn the_same_problem_at_the_same_place_is_kept_once() {
-        let mut problems = Problems::new("");
+        let limits = Limits::default();
+        let mut problems = Problems::new("", &limits);
         for _ in 0..3 {
             problems.report(Problem::error("no").at(Span { start: 1, end: 2 }));
         }
-        assert_eq!(problems.finish().len(), 1);
+        assert_eq!(problems.shown().len(), 1);
     }
 
     #[test]
     fn too_many_problems_are_counted() {
-        let mut problems = Problems::new("");
+        let limits = Limits::default();
+        let mut problems = Problems::new("", &limits);
         for start in 0..SHOWN + 7 {
             problems.report(Problem::error("no").at(Span { start, end: start }));
         }
-        let shown = problems.finish();
+        let shown = problems.shown();
         assert_eq!(shown.len(), SHOWN + 1);
         assert_eq!(shown[SHOWN].message, "7 more errors not shown");
     }
 
     #[test]
     fn a_suggestion_is_near() {
-        let problems = Problems::new("");
+        let limits = Limits::default();
+        let problems = Problems::new("", &limits);
         let nearest = |name| problems.nearest(name, ["flag0", "flag1", "turn", "Ready"]);
         assert_eq!(nearest("flagg0"), Some("flag0".to_string()));
         assert_eq!(nearest("trun"), Some("turn".to_string()));

@@ -4,12 +4,22 @@
 //! it is the one format for programs that other tools generate. Newtypes are written bare (`from: 3`).
 //! Invariant: reading what `write` wrote gives the same parts, down to expressions of the greatest depth
 //! that validity allows; anything nested deeper is an error with its place, never a full stack.
+//! Serde knows nothing of limits: `spending` puts them around it when reading, [`Text`] when writing.
 
-use super::{Diagnostic, Input, Severity};
-use crate::model::{Program, program::ProgramParts};
+mod spending;
+
+use super::problems::Problems;
+use super::{Diagnostic, Input, Severity, Unread};
+use crate::limits::{Limit, Limits, Text};
+use crate::model::program::ProgramParts;
+use crate::model::{Edge, Loc, Location, Program, Property, Variable};
 use ron::error::{Position, SpannedError};
 use ron::extensions::Extensions;
 use ron::ser::PrettyConfig;
+use serde::Serialize;
+use spending::Purse;
+use std::cell::OnceCell;
+use std::fmt::{self, Write};
 use std::ops::Range;
 
 /// One level of an expression costs ron three of its own (the variant, its tuple, the member); the rest is
@@ -19,22 +29,63 @@ const RECURSION_LIMIT: usize = 3 * crate::model::expr::MAX_DEPTH + 64;
 /// Deeper than this, values stay on one line: an edge with its instruction is a line.
 const LINE_BY_LINE: usize = 4;
 
-pub fn read(source: &str) -> Result<Input, Vec<Diagnostic>> {
-    let mut parts: ProgramParts = options().from_str(source).map_err(|e| vec![unreadable(source, &e)])?;
+pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
+    let mut parts = parts(source, limits)?;
     // What is read is the user's own program, whatever it was derived from.
     parts.threads.iter_mut().flat_map(|t| &mut t.edges).for_each(|edge| edge.origin = None);
-    let program = Program::new(parts)
-        .map_err(|wrong| wrong.iter().map(|w| error(w.to_string())).collect::<Vec<_>>())?;
-    Ok(Input { program, warnings: vec![] })
+    let mut problems = Problems::new("", limits);
+    let program = problems.program(parts);
+    problems.finish(program).map(|(program, warnings)| Input { program, warnings })
 }
 
-pub fn write(program: &Program) -> String {
+fn parts(source: &str, limits: &Limits) -> Result<ProgramParts, Unread> {
+    let purse = Purse { limits, reached: OnceCell::new() };
+    options().from_str_seed(source, purse.seed()).map_err(|e| match purse.reached.get() {
+        Some(limit) => Unread::Limit(limit.clone()),
+        None => Unread::Wrong(vec![unreadable(source, &e)]),
+    })
+}
+
+pub fn write(program: &Program, limits: &Limits) -> Result<String, Limit> {
     let pretty = PrettyConfig::new().depth_limit(LINE_BY_LINE).new_line("\n").indentor("  ");
-    let mut text = options()
-        .to_string_pretty(&program.to_parts(), pretty)
-        .expect("a valid program is plain data of bounded depth");
-    text.push('\n');
-    text
+    Text::of(limits, |text| {
+        // A valid program is plain data of bounded depth, so that nothing goes wrong but the writing.
+        options().to_writer_pretty(&mut *text, &Parts::of(program), pretty).map_err(|_| fmt::Error)?;
+        text.write_str("\n")
+    })
+}
+
+/// [`ProgramParts`] as they lie in the program.
+#[derive(Serialize)]
+struct Parts<'a> {
+    memory: &'a [Variable],
+    threads: Vec<ThreadParts<'a>>,
+    properties: &'a [Property],
+}
+
+#[derive(Serialize)]
+struct ThreadParts<'a> {
+    name: &'a str,
+    registers: &'a [String],
+    locations: Vec<&'a Location>,
+    edges: Vec<&'a Edge>,
+    initial: Loc,
+    end: Loc,
+}
+
+impl Parts<'_> {
+    fn of(program: &Program) -> Parts<'_> {
+        let threads = program.threads().iter().map(|thread| ThreadParts {
+            name: thread.name(),
+            registers: thread.registers(),
+            locations: thread.graph().node_weights().collect(),
+            edges: thread.graph().edge_weights().collect(),
+            initial: thread.initial(),
+            end: thread.end(),
+        });
+        let (memory, properties) = (program.variables(), program.properties());
+        Parts { memory, threads: threads.collect(), properties }
+    }
 }
 
 fn options() -> ron::Options {
@@ -79,11 +130,13 @@ mod tests {
     fn origins_are_left_behind() {
         use crate::model::{EdgeId, Origin, Program};
         let source = "shared x; thread p; store [x], 1; end";
-        let program = crate::front::tso::read(source, &[]).expect("a program").program;
+        let program = crate::front::tso::read(source, &[], &Limits::default()).expect("a program").program;
         let mut parts = program.to_parts();
         parts.threads[0].edges[0].origin = Some(Origin::Flush(EdgeId(7)));
         let derived = Program::new(parts).expect("still valid");
-        let back = super::read(&super::write(&derived)).expect("what is written can be read").program;
+        let back = super::read(&super::write(&derived, &Limits::default()).unwrap(), &Limits::default())
+            .expect("what is written can be read")
+            .program;
         assert_eq!(back.to_parts(), program.to_parts());
     }
 
@@ -108,19 +161,19 @@ mod tests {
     )"#;
 
     fn program(source: &str) -> Program {
-        read(source).expect("the test's source is readable").program
+        read(source, &Limits::default()).expect("the test's source is readable").program
     }
 
     fn only_error(source: &str) -> Diagnostic {
-        let mut errors = read(source).expect_err("the source is wrong");
-        assert_eq!(errors.len(), 1, "{errors:?}");
-        errors.remove(0)
+        let unread = read(source, &Limits::default()).expect_err("the source is wrong");
+        let [error] = unread.diagnostics() else { panic!("{unread:?}") };
+        error.clone()
     }
 
     #[test]
     fn what_is_written_reads_back_as_the_same_program() {
         let p = program(SMALL);
-        let text = write(&p);
+        let text = write(&p, &Limits::default()).unwrap();
         assert_eq!(program(&text).to_parts(), p.to_parts(), "{text}");
         assert!(text.contains("(from: 0, to: 1, instr: Load(dst: 0, addr: Const(1)), line: 4"), "{text}");
     }
@@ -144,8 +197,8 @@ mod tests {
     #[test]
     fn an_invalid_program_is_reported_in_full() {
         let source = SMALL.replace("to: 2,", "to: 9,").replace("Mem(0)", "Mem(7)");
-        let errors = read(&source).expect_err("two ids are out of range");
-        assert_eq!(errors.len(), 2, "{errors:?}");
+        let errors = read(&source, &Limits::default()).expect_err("two ids are out of range");
+        assert_eq!(errors.diagnostics().len(), 2, "{errors:?}");
     }
 
     fn nested(depth: usize) -> Program {
@@ -161,7 +214,7 @@ mod tests {
     #[test]
     fn the_deepest_valid_expression_survives() {
         let p = nested(MAX_DEPTH);
-        assert_eq!(program(&write(&p)).to_parts(), p.to_parts());
+        assert_eq!(program(&write(&p, &Limits::default()).unwrap()).to_parts(), p.to_parts());
     }
 
     #[test]
@@ -181,8 +234,8 @@ mod tests {
         let brackets = "[(".repeat(100_000);
         let unknown = format!("(extra: {brackets}");
         for source in ["", "(", "\u{0}", "é", "(memory: 1e999)", &brackets, &unknown, "/* /*"] {
-            let errors = read(source).expect_err("this is no program");
-            let span = errors[0].span.clone().expect("ron knows where");
+            let errors = read(source, &Limits::default()).expect_err("this is no program");
+            let span = errors.diagnostics()[0].span.clone().expect("ron knows where");
             assert!(source.get(span).is_some(), "the span lies inside {source:.20}");
         }
     }

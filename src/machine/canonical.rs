@@ -419,7 +419,7 @@ mod tests {
 
     /// How many threads may change places, and how many states are stored.
     fn counts(source: &str, memory: Memory) -> (usize, u64) {
-        let program = tso::read(source, &[]).unwrap().program;
+        let program = tso::read(source, &[], &Limits::default()).unwrap().program;
         let machine =
             ProgramMachine::new(&program, &Goal::of(&program), memory, Reductions::ALL, &Limits::default())
                 .unwrap();

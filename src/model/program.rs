@@ -168,6 +168,14 @@ impl Program {
         }
     }
 
+    pub fn into_parts(self) -> ProgramParts {
+        ProgramParts {
+            memory: self.memory,
+            threads: self.threads.into_iter().map(Thread::into_parts).collect(),
+            properties: self.properties,
+        }
+    }
+
     pub fn variables(&self) -> &[Variable] {
         &self.memory
     }
@@ -276,6 +284,18 @@ impl Thread {
             registers: self.registers.clone(),
             locations: self.graph.node_weights().cloned().collect(),
             edges: self.graph.edge_weights().cloned().collect(),
+            initial: self.initial,
+            end: self.end,
+        }
+    }
+
+    fn into_parts(self) -> ThreadParts {
+        let (nodes, edges) = self.graph.into_nodes_edges();
+        ThreadParts {
+            name: self.name,
+            registers: self.registers,
+            locations: nodes.into_iter().map(|node| node.weight).collect(),
+            edges: edges.into_iter().map(|edge| edge.weight).collect(),
             initial: self.initial,
             end: self.end,
         }

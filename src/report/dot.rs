@@ -3,20 +3,20 @@
 //! A thread's end is a double circle, its beginning has an arrow from nowhere, and locations that a property names
 //! are filled. Names of the program appear in labels alone, escaped; node names are numbers.
 
+use crate::limits::{Limit, Limits, Text};
 use crate::model::{Atom, Loc, Program, ThreadId};
 use std::collections::HashSet;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-pub fn dot(program: &Program) -> String {
+pub fn dot(program: &Program, limits: &Limits) -> Result<String, Limit> {
     let goals = goals(program);
-    let mut text = String::from(
-        "digraph program {\n  node [shape=circle, fontname=\"sans-serif\"];\n  edge [fontname=\"monospace\"];\n",
-    );
-    for t in program.thread_ids() {
-        cluster(program, t, &goals, &mut text);
-    }
-    text.push_str("}\n");
-    text
+    Text::of(limits, |text| {
+        text.write_str(
+            "digraph program {\n  node [shape=circle, fontname=\"sans-serif\"];\n  edge [fontname=\"monospace\"];\n",
+        )?;
+        program.thread_ids().try_for_each(|t| cluster(program, t, &goals, text))?;
+        text.write_str("}\n")
+    })
 }
 
 /// The locations that properties name.
@@ -32,22 +32,22 @@ fn goals(program: &Program) -> HashSet<(ThreadId, Loc)> {
     goals
 }
 
-fn cluster(program: &Program, t: ThreadId, goals: &HashSet<(ThreadId, Loc)>, text: &mut String) {
+fn cluster(program: &Program, t: ThreadId, goals: &HashSet<(ThreadId, Loc)>, text: &mut Text) -> fmt::Result {
     let (thread, k) = (program.thread(t), t.index());
-    let _ = writeln!(text, "  subgraph cluster_{k} {{\n    label=\"{}\";", escape(thread.name()));
-    let _ = writeln!(text, "    start_{k} [shape=point];\n    start_{k} -> t{k}_{};", thread.initial().0);
+    writeln!(text, "  subgraph cluster_{k} {{\n    label=\"{}\";", escape(thread.name()))?;
+    writeln!(text, "    start_{k} [shape=point];\n    start_{k} -> t{k}_{};", thread.initial().0)?;
     for loc in thread.locations() {
         let labels = thread.location(loc).labels.join("\n");
         let name = if labels.is_empty() { loc.0.to_string() } else { labels };
         let shape = if loc == thread.end() { ", shape=doublecircle" } else { "" };
         let fill = if goals.contains(&(t, loc)) { ", style=filled, fillcolor=lightsalmon" } else { "" };
-        let _ = writeln!(text, "    t{k}_{} [label=\"{}\"{shape}{fill}];", loc.0, escape(&name));
+        writeln!(text, "    t{k}_{} [label=\"{}\"{shape}{fill}];", loc.0, escape(&name))?;
     }
     for (_, edge) in thread.edges() {
         let label = escape(&thread.show_instr(program, &edge.instr));
-        let _ = writeln!(text, "    t{k}_{} -> t{k}_{} [label=\"{label}\"];", edge.from.0, edge.to.0);
+        writeln!(text, "    t{k}_{} -> t{k}_{} [label=\"{label}\"];", edge.from.0, edge.to.0)?;
     }
-    text.push_str("  }\n");
+    text.write_str("  }\n")
 }
 
 fn escape(text: &str) -> String {
@@ -62,8 +62,8 @@ mod tests {
     #[test]
     fn graphs_mark_the_beginning_the_end_and_the_goal() {
         let source = "shared x\nthread p\n store [x], 1\ncs: nop\nend\nforbid p@cs";
-        let program = tso::read(source, &[]).expect("the source is readable").program;
-        let text = dot(&program);
+        let program = tso::read(source, &[], &Limits::default()).expect("the source is readable").program;
+        let text = dot(&program, &Limits::default()).expect("nothing is limited");
         for part in [
             "subgraph cluster_0 {\n    label=\"p\";",
             "start_0 -> t0_0;",

@@ -212,7 +212,7 @@ mod tests {
     fn a_listing_shows_memory_edges_properties_and_counts() {
         let source = "shared x, a[3] = {4, 5}\nthread p\ntop: load r, [x]\n if r == 0 goto top\n store [a + 1], r\nend\n\
                       never [x] == 2\n";
-        let program = tso::read(source, &[]).expect("the source is readable").program;
+        let program = tso::read(source, &[], &Limits::default()).expect("the source is readable").program;
         let expected = "\
 shared memory
   address  name  initially

@@ -18,6 +18,7 @@ pub mod steps;
 pub mod table;
 pub mod text;
 pub mod triangular;
+pub mod unread;
 
 use crate::model::Value;
 use crate::query::{Limit, Trap};

@@ -6,7 +6,7 @@
 use super::{json, limit_reached};
 use crate::model::litmus::{Litmus, Shown};
 use crate::model::{Program, PropertyKind};
-use crate::query::{Limit, Outcomes};
+use crate::query::{Limit, Model, Outcomes, Stats};
 use serde_json::{Value, json};
 
 /// The final states and what the condition says of them.
@@ -115,12 +115,21 @@ pub fn block(program: &Program, litmus: &Litmus, outcomes: &Outcomes) -> String 
     text
 }
 
+/// The same of a test that was not read to its end.
+pub fn unread(name: &str, limit: &Limit) -> String {
+    format!("Test {name}\nUnknown: {}\n\n", limit_reached(limit))
+}
+
 /// How often the condition's predicate holds, on one line.
 pub fn summary(program: &Program, litmus: &Litmus, outcomes: &Outcomes) -> String {
     match FinalStates::new(program, litmus, outcomes) {
         Ok(table) => table.observation_line(),
-        Err(limit) => format!("Observation {} unknown: {}\n", litmus.name, limit_reached(&limit)),
+        Err(limit) => summary_of_unknown(&litmus.name, &limit),
     }
+}
+
+pub fn summary_of_unknown(name: &str, limit: &Limit) -> String {
+    format!("Observation {name} unknown: {}\n", limit_reached(limit))
 }
 
 /// Everything about one file's final states, for scripts.
@@ -163,6 +172,23 @@ pub fn object(
             "reason": limit_reached(&limit),
         })),
     }
+    fields.into()
+}
+
+/// The same of a test that was not read to its end.
+pub fn unread_object(test: &str, file: &str, model: Model, limit: &Limit, peak_kb: Option<u64>) -> Value {
+    let mut fields = json::headed("outcomes", "unknown", file, &Stats::default(), peak_kb);
+    let explored = fields.remove("states").unwrap_or_default();
+    json::put(
+        &mut fields,
+        json!({
+            "explored": explored,
+            "model": model.name(),
+            "test": test,
+            "limit": json::limit_name(limit),
+            "reason": limit_reached(limit),
+        }),
+    );
     fields.into()
 }
 

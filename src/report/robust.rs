@@ -191,7 +191,8 @@ mod tests {
     /// The witness that is found, up to the run.
     #[track_caller]
     fn check(source: &str, expected: &str) {
-        let program = tso::read(source, &[]).expect("the test's source is readable").program;
+        let program =
+            tso::read(source, &[], &Limits::default()).expect("the test's source is readable").program;
         let options = Options { workers: 1, ..Options::default() };
         let robustness = engine::robust(&program, &options, &Limits::default()).expect("no bug in overtake");
         let text = text::blocks(&explanation(&program, &robustness), STYLE);

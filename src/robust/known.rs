@@ -81,11 +81,12 @@ fn step(program: &Program, thread: ThreadId, edge: EdgeId) -> Option<PathStep> {
 mod tests {
     use super::*;
     use crate::front::tso;
+    use crate::limits::Limits;
 
     #[test]
     fn a_path_is_known_to_its_end_and_not_before() {
         let source = "shared x, y; thread p; store [x], 1; load r, [y]; load r, [y]; end";
-        let program = tso::read(source, &[]).expect("a program").program;
+        let program = tso::read(source, &[], &Limits::default()).expect("a program").program;
         let (t, path) = (ThreadId(0), [EdgeId(0), EdgeId(1)]);
         let mut known = KnownPaths::default();
         assert_eq!(known.next(KnownPaths::START, &program, t, EdgeId(0)), KnownPaths::LOST);

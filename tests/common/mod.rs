@@ -6,6 +6,7 @@ pub mod finals;
 pub mod plain;
 pub mod robustness;
 
+use overtake::limits::Limits;
 use overtake::model::program::{ProgramParts, ThreadParts};
 use overtake::model::*;
 use overtake::query::{Goal, Kind, Model};
@@ -569,7 +570,7 @@ pub struct Shown(pub Program);
 
 impl std::fmt::Debug for Shown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "\n{}", overtake::front::tso::write(&self.0))
+        write!(f, "\n{}", overtake::front::tso::write(&self.0, &Limits::default()).unwrap())
     }
 }
 
@@ -655,7 +656,7 @@ pub fn template_program(most_threads: i64, loops: bool) -> impl Strategy<Value =
              {stranger}{}\n",
             goal.replace("p[2]", &format!("p[{last}]"))
         );
-        let read = overtake::front::tso::read(&text, &[]);
+        let read = overtake::front::tso::read(&text, &[], &Limits::default());
         let mut parts = read.unwrap_or_else(|e| panic!("{text}\n{e:?}")).program.to_parts();
         for (thread, begin) in parts.threads.iter_mut().zip(&begins) {
             thread.initial = Loc(begin % thread.locations.len() as u32);

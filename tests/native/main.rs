@@ -85,7 +85,8 @@ fn compare(snippet: &Snippet, left: &Left) -> Result<bool, String> {
     // The same as a question.
     let condition = condition(snippet, &end, &expected);
     let source = litmus(snippet, &Asked { flags: end.defined, condition: &condition });
-    let (input, _) = read_test(&source).map_err(|wrong| format!("{source}\n{wrong:#?}"))?;
+    let (input, _) =
+        read_test(&source, &Limits::default()).map_err(|wrong| format!("{source}\n{wrong:#?}"))?;
     let options = Options { workers: 1, ..Options::default() };
     let outcome = engine::check(&input.program, &Goal::of(&input.program), &options, &Limits::default());
     match outcome.expect("no internal error").answer {
@@ -147,7 +148,8 @@ fn same(source: &str, expected: &BTreeMap<String, String>) -> Result<(), String>
 
 /// The test, and the values of its columns in its one final state.
 fn last(source: &str) -> Result<(Litmus, Vec<Value>), String> {
-    let (input, litmus) = read_test(source).map_err(|wrong| format!("{source}\n{wrong:#?}"))?;
+    let (input, litmus) =
+        read_test(source, &Limits::default()).map_err(|wrong| format!("{source}\n{wrong:#?}"))?;
     let atoms: Vec<Atom> = litmus.observed.iter().map(|o| o.atom.clone()).collect();
     let found = by_explorer(&input.program, &atoms, Model::Tso, 1).ok_or(format!("{source}\nno end"))?;
     match &found.into_iter().collect::<Vec<_>>()[..] {
@@ -176,7 +178,8 @@ fn condition(snippet: &Snippet, end: &State, expected: &BTreeMap<String, String>
 fn written(snippet: &Snippet, expected: &BTreeMap<String, String>) -> Result<bool, String> {
     // Flags are registers of the program and would get other names.
     let source = litmus(snippet, &Asked { flags: 0, condition: "" });
-    let (input, test) = read_test(&source).map_err(|wrong| format!("{source}\n{wrong:#?}"))?;
+    let (input, test) =
+        read_test(&source, &Limits::default()).map_err(|wrong| format!("{source}\n{wrong:#?}"))?;
     let Ok(text) = write(&input.program, "", Some(&test), &Limits::default()) else { return Ok(false) };
     let name = |text: &str| text.split(' ').next().map(str::to_string);
     let same = match name(&text) == name(&source) {

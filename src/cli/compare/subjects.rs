@@ -2,10 +2,11 @@
 
 use super::{CompareArgs, Plan, family_names};
 use crate::cli::terminal::Terminal;
-use crate::cli::{InputArgs, diagnose, input};
+use crate::cli::{Exit, InputArgs, diagnose, input};
 use crate::compare::export::Source;
 use crate::compare::family::{self, FAMILIES, Family, PARAMETER};
 use crate::front::tso;
+use crate::limits::{Limit, Limits};
 use std::path::Path;
 
 /// A program, at one of its sizes.
@@ -62,9 +63,9 @@ fn of_family(family: &Family, size: i64, args: &CompareArgs, terminal: &Terminal
         return Ok(Subject { name: family.name.to_string(), ..subject });
     }
     let define = with_size(&args.define, Some(size));
-    let read = tso::read(family.text, &define).map_err(|wrong| {
+    let read = tso::read(family.text, &define, &Limits::default()).map_err(|wrong| {
         let name = format!("programs/{}", family.file);
-        terminal.complain(&diagnose::render(&name, family.text, &wrong, terminal.color_errors));
+        terminal.complain(&diagnose::render(&name, family.text, wrong.diagnostics(), terminal.color_errors));
         String::new()
     })?;
     let source =
@@ -80,7 +81,10 @@ fn of_file(
 ) -> Result<Subject, String> {
     let define = with_size(&args.define, size);
     let read = InputArgs { from: None, define: define.clone() };
-    let input::Source { program, text, .. } = input::read_any(file, &read, terminal).ok_or(String::new())?;
+    // The limits are those of each run, not of the reading before them.
+    let (limits, unknown) = (Limits::default(), |_: &Limit| Exit::Unknown);
+    let input::Source { program, text, .. } =
+        input::read_any(file, &read, &limits, terminal, unknown).map_err(|_| String::new())?;
     let extension = file.extension().map_or(String::new(), |e| e.to_string_lossy().into_owned());
     let source = Source { program, text, extension };
     Ok(Subject { name: file.display().to_string(), size, define, source })

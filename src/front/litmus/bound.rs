@@ -7,7 +7,7 @@
 //! The intervals of `model` cannot see this: they do not count how often memory is increased.
 
 use crate::model::{BinOp, EdgeId, Expr, Instr, Program, RegExpr, RmwOp, Thread, UnOp, Value};
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 
 /// All values of a program, at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,8 @@ impl Bound {
 /// Whether an edge can be taken twice in one run.
 fn on_cycles(thread: &Thread) -> impl Fn(EdgeId) -> bool {
     let mut component = vec![0; thread.graph().node_count()];
-    for (number, nodes) in tarjan_scc(thread.graph()).into_iter().enumerate() {
+    // Tarjan's algorithm would recurse as deep as the thread is long.
+    for (number, nodes) in kosaraju_scc(thread.graph()).into_iter().enumerate() {
         nodes.into_iter().for_each(|node| component[node.index()] = number);
     }
     let ends: Vec<(usize, usize)> = thread.edges().map(|(_, e)| (e.from.index(), e.to.index())).collect();
@@ -113,9 +114,14 @@ fn is_truth(e: &RegExpr) -> bool {
 mod tests {
     use super::*;
     use crate::front::tso;
+    use crate::limits::Limits;
 
     fn bound(threads: &str) -> Option<Bound> {
-        Bound::of(&tso::read(&format!("shared x, y = 5\n{threads}"), &[]).expect("it is a program").program)
+        Bound::of(
+            &tso::read(&format!("shared x, y = 5\n{threads}"), &[], &Limits::default())
+                .expect("it is a program")
+                .program,
+        )
     }
 
     #[test]

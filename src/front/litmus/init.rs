@@ -47,14 +47,14 @@ pub fn read<'s>(
     reader.registers
 }
 
-struct Reader<'s, 'a> {
+struct Reader<'s, 'a, 'l> {
     tokens: Tokens<'s>,
     memory: &'a mut Memory<'s>,
-    problems: &'a mut Problems,
+    problems: &'a mut Problems<'l>,
     registers: Vec<RegisterValue<'s>>,
 }
 
-impl<'s> Reader<'s, '_> {
+impl<'s> Reader<'s, '_, '_> {
     fn item(&mut self) -> Result<(), Reported> {
         let start = self.tokens.peek().span;
         let ty = self.ty()?;

@@ -61,6 +61,9 @@ pub enum Kind {
     End,
 }
 
+/// What a token costs, with what it becomes.
+const STEPS: usize = 4;
+
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'s> {
     pub kind: Kind,
@@ -76,10 +79,13 @@ pub struct Tokens<'s> {
 }
 
 impl<'s> Tokens<'s> {
-    /// `clean` is the file without comments.
+    /// `clean` is the file without comments. At a limit, the part ends there.
     pub fn new(clean: &'s str, part: Span, problems: &mut Problems) -> Tokens<'s> {
         let mut tokens = Vec::new();
         for (kind, range) in Kind::lexer(&clean[part.start..part.end]).spanned() {
+            if problems.spend(STEPS).is_err() {
+                break;
+            }
             let span = Span { start: part.start + range.start, end: part.start + range.end };
             let text = &clean[span.start..span.end];
             match kind {

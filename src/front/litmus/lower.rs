@@ -15,7 +15,7 @@ use super::parse::{Instruction, Mem, Operand, Thread};
 use super::x86::{Arch, Bit, Condition, EAX, Flag, One, Op, Part, Shift, Two};
 use crate::front::flow::{self, Action, Label, LabelId, Step};
 use crate::front::fold;
-use crate::front::problems::{Problem, Problems, Span};
+use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::model::{BinOp, Expr, Instr, Reg, RegExpr, RmwOp, UnOp, Value};
 use std::collections::HashMap;
 
@@ -83,7 +83,7 @@ pub fn lower<'s>(
     registers: &mut Registers,
     context: &Context<'s, '_>,
     problems: &mut Problems,
-) -> Lowered {
+) -> Result<Lowered, Reported> {
     let conditions = thread.instructions.iter().filter_map(|i| condition_of(i.op));
     let used = conditions.flat_map(|c| c.flags).chain(flags).copied().collect();
     let mut lowering = Lowering {
@@ -108,6 +108,7 @@ pub fn lower<'s>(
     let mut begins = Vec::with_capacity(thread.instructions.len() + 1);
     for i in &thread.instructions {
         begins.push(lowering.steps.len());
+        lowering.problems.spend(INSTRUCTION)?;
         lowering.at(i.span);
         lowering.instruction(i);
     }
@@ -115,7 +116,7 @@ pub fn lower<'s>(
     let label = |(name, at): &(&str, usize)| Label { name: name.to_string(), step: begins[*at] };
     let labels = thread.labels.iter().map(label).collect();
     let (steps, uncut) = (lowering.steps, lowering.uncut);
-    Lowered { graph: flow::graph(steps, labels), uncut }
+    Ok(Lowered { graph: flow::graph(steps, labels, problems)?, uncut })
 }
 
 fn condition_of(op: Op) -> Option<Condition> {
@@ -126,10 +127,10 @@ fn condition_of(op: Op) -> Option<Condition> {
     }
 }
 
-struct Lowering<'s, 'a> {
+struct Lowering<'s, 'a, 'l> {
     context: &'a Context<'s, 'a>,
     registers: &'a mut Registers,
-    problems: &'a mut Problems,
+    problems: &'a mut Problems<'l>,
     /// Flags that something looks at.
     used: Vec<Flag>,
     steps: Vec<Step>,
@@ -142,7 +143,7 @@ struct Lowering<'s, 'a> {
     labels: &'a HashMap<&'s str, usize>,
 }
 
-impl<'s> Lowering<'s, '_> {
+impl<'s> Lowering<'s, '_, '_> {
     fn arch(&self) -> Arch {
         self.context.memory.arch
     }

@@ -386,6 +386,7 @@ pub fn constant(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
 
     #[test]
     fn values_as_wide_as_registers_have_a_sign() {
@@ -398,7 +399,8 @@ mod tests {
 
     #[test]
     fn locations_of_one_width_lie_together() {
-        let mut problems = Problems::new("");
+        let limits = Limits::default();
+        let mut problems = Problems::new("", &limits);
         let mut memory = Memory::new(Arch::X86_64);
         let span = Span::default();
         memory.access("x", 32, span, &mut problems);
@@ -411,7 +413,7 @@ mod tests {
         );
         memory.access("y", 32, span, &mut problems);
         memory.lay_out(&mut problems);
-        assert!(problems.finish().is_empty());
+        assert!(problems.shown().is_empty());
         assert_eq!(
             (memory.cell("x", 0), memory.cell("y", 0), memory.cell("t", 8)),
             (Some(0), Some(1), Some(3))
@@ -425,7 +427,8 @@ mod tests {
     #[test]
     fn no_number_of_the_test_is_close_to_an_address() {
         let address = |numbers: &[Value]| {
-            let (mut memory, mut problems) = (Memory::new(Arch::X86_64), Problems::new(""));
+            let limits = Limits::default();
+            let (mut memory, mut problems) = (Memory::new(Arch::X86_64), Problems::new("", &limits));
             memory.access("x", 32, Span::default(), &mut problems);
             memory.access("y", 32, Span::default(), &mut problems);
             numbers.iter().for_each(|n| memory.number(*n));

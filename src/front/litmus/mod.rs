@@ -23,7 +23,8 @@ mod x86;
 pub use write::write;
 
 use crate::front::problems::{Problem, Problems, Reported, Span};
-use crate::front::{Diagnostic, Input};
+use crate::front::{Input, Unread};
+use crate::limits::Limits;
 use crate::model::litmus::{Litmus, Observed};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Addr, Atom, BinOp, Expr, Pred, Program, Property, ThreadId, Value};
@@ -37,18 +38,16 @@ use question::{Place, Question, Right, observed};
 use std::collections::{BTreeMap, BTreeSet};
 use x86::{Arch, Flag};
 
-/// Reads a test as a program. An `Err` holds all errors, and the warnings too.
-pub fn read(source: &str) -> Result<Input, Vec<Diagnostic>> {
-    read_test(source).map(|(input, _)| input)
+/// Reads a test as a program.
+pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
+    read_test(source, limits).map(|(input, _)| input)
 }
 
 /// Reads a test, with what it says beside its program.
-pub fn read_test(source: &str) -> Result<(Input, Litmus), Vec<Diagnostic>> {
-    let mut problems = Problems::new(source);
-    match test(source, &mut problems) {
-        Ok((program, litmus)) => Ok((Input { program, warnings: problems.finish() }, litmus)),
-        Err(Reported) => Err(problems.finish()),
-    }
+pub fn read_test(source: &str, limits: &Limits) -> Result<(Input, Litmus), Unread> {
+    let mut problems = Problems::new(source, limits);
+    let test = test(source, &mut problems);
+    problems.finish(test).map(|((program, litmus), warnings)| (Input { program, warnings }, litmus))
 }
 
 fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Reported> {
@@ -67,7 +66,7 @@ fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Repo
     width::settle(&mut threads, &mut memory, problems);
     let question = question::read(clean, sections.question, &mut memory, problems);
     memory.lay_out(problems);
-    let pointers = Pointers::of(&threads, &initial, &memory);
+    let pointers = Pointers::of(&threads, &initial, &memory, problems)?;
     let test =
         Test { source: clean, name: text(sections.name), threads, initial, question, memory, pointers };
     test.check_names(problems);
@@ -147,6 +146,7 @@ impl<'s> Test<'s> {
         if uncut.is_empty() || nothing_is_cut_off(&program, &uncut, self.arch()) {
             return Ok((program, litmus));
         }
+        drop(program);
         self.build_as(Form::Exact, problems).map(|(program, litmus, _)| (program, litmus))
     }
 
@@ -163,7 +163,7 @@ impl<'s> Test<'s> {
         let (mut threads, mut uncut) = (vec![], BTreeSet::new());
         for (thread, registers) in self.threads.iter().zip(&mut registers) {
             let first = self.first_values(thread, problems);
-            let lowered = lower(thread, &first, &flags, registers, &context, problems);
+            let lowered = lower(thread, &first, &flags, registers, &context, problems)?;
             uncut.extend(lowered.uncut);
             let graph = lowered.graph;
             threads.push(ThreadParts {
@@ -184,15 +184,8 @@ impl<'s> Test<'s> {
         if problems.has_errors() {
             return Err(Reported);
         }
-        match Program::new(ProgramParts { memory: self.memory.variables(), threads, properties }) {
-            Ok(program) => Ok((program, litmus, uncut)),
-            Err(invalid) => {
-                for rule in invalid {
-                    problems.report(Problem::error(rule.to_string()));
-                }
-                Err(Reported)
-            }
-        }
+        let parts = ProgramParts { memory: self.memory.variables(), threads, properties };
+        Ok((problems.program(parts)?, litmus, uncut))
     }
 
     /// The values that the thread's registers start with.

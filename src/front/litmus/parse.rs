@@ -5,7 +5,7 @@
 
 use super::lex::{self, Kind, Token, Tokens, expected};
 use super::x86::{self, Arch, Op, Part, register};
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::model::{MAX_THREADS, Value};
 use std::collections::HashMap;
 
@@ -64,7 +64,7 @@ impl Mem<'_> {
 }
 
 pub fn threads<'s>(clean: &'s str, program: Span, arch: Arch, problems: &mut Problems) -> Vec<Thread<'s>> {
-    let mut rows = rows(clean, program);
+    let mut rows = rows(clean, program, problems);
     if let Some(last) = rows.pop()
         && let Some(cell) = last.iter().find(|c| c.start < c.end)
     {
@@ -111,13 +111,16 @@ pub fn threads<'s>(clean: &'s str, program: Span, arch: Arch, problems: &mut Pro
 }
 
 /// The cells of all rows, without the blanks around them. The last row is what stands behind the last `;`.
-fn rows(clean: &str, program: Span) -> Vec<Vec<Span>> {
+fn rows(clean: &str, program: Span, problems: &mut Problems) -> Vec<Vec<Span>> {
     let mut rows = vec![vec![]];
     let mut start = program.start;
     let ends = clean[program.start..program.end]
         .match_indices(['|', ';'])
         .map(|(i, what)| (program.start + i, what));
     for (end, what) in ends.chain([(program.end, ";")]) {
+        if problems.spend(INSTRUCTION).is_err() {
+            break;
+        }
         let cell = trimmed(clean, Span { start, end });
         rows.last_mut().expect("there is always a row").push(cell);
         if what == ";" {
@@ -160,14 +163,14 @@ fn thread<'s>(clean: &'s str, cell: Span, problems: &mut Problems) -> Thread<'s>
 }
 
 /// One cell of a row.
-struct Cell<'s, 'p> {
+struct Cell<'s, 'p, 'l> {
     clean: &'s str,
     arch: Arch,
     tokens: Tokens<'s>,
-    problems: &'p mut Problems,
+    problems: &'p mut Problems<'l>,
 }
 
-impl<'s> Cell<'s, '_> {
+impl<'s> Cell<'s, '_, '_> {
     /// `lock` is a `LOCK` in an earlier cell of its own.
     fn read(mut self, thread: &mut Thread<'s>, lock: &mut Option<Span>) -> Result<(), Reported> {
         while self.tokens.peek().kind == Kind::Name && self.tokens.peek_at(1).kind == Kind::Colon {

@@ -10,6 +10,7 @@ use super::init::{Own, RegisterValue};
 use super::memory::{Initial, Memory};
 use super::parse::{Instruction, Mem, Operand, Thread};
 use super::x86::{Bit, EAX, Gpr, Op, Two};
+use crate::front::problems::{Problems, Reported};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +23,12 @@ pub struct Pointers<'s> {
 }
 
 impl<'s> Pointers<'s> {
-    pub fn of(threads: &[Thread<'s>], initial: &[RegisterValue<'s>], memory: &Memory<'s>) -> Pointers<'s> {
+    pub fn of(
+        threads: &[Thread<'s>],
+        initial: &[RegisterValue<'s>],
+        memory: &Memory<'s>,
+        problems: &mut Problems,
+    ) -> Result<Pointers<'s>, Reported> {
         let mut found = Pointers { locations: memory.locations_with_addresses(), ..Pointers::default() };
         for first in initial {
             if let (Own::Gpr(gpr), Initial::AddressOf(_)) = (first.register.own, first.value) {
@@ -32,10 +38,13 @@ impl<'s> Pointers<'s> {
         loop {
             let before = found.clone();
             for thread in threads {
-                thread.instructions.iter().for_each(|i| found.step(thread.number, i));
+                for i in &thread.instructions {
+                    problems.spend(1)?;
+                    found.step(thread.number, i);
+                }
             }
             if found == before {
-                return found;
+                return Ok(found);
             }
         }
     }
@@ -96,11 +105,13 @@ impl<'s> Pointers<'s> {
 #[cfg(test)]
 mod tests {
     use crate::front::litmus::read_test;
+    use crate::limits::Limits;
 
     /// Which of the columns may hold an address.
     fn pointers(init: &str, rows: &str, shown: &str) -> Vec<String> {
         let source = format!("X86 T\n{{{init}}}\nP0;\n{rows};\nlocations [{shown}]");
-        let (_, litmus) = read_test(&source).unwrap_or_else(|wrong| panic!("{source}\n{wrong:#?}"));
+        let (_, litmus) =
+            read_test(&source, &Limits::default()).unwrap_or_else(|wrong| panic!("{source}\n{wrong:#?}"));
         litmus.observed.iter().filter(|o| o.may_be_address).map(|o| o.name.clone()).collect()
     }
 

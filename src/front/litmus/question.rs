@@ -60,14 +60,14 @@ pub fn read<'s>(
     question
 }
 
-struct Reader<'s, 'a> {
+struct Reader<'s, 'a, 'l> {
     tokens: Tokens<'s>,
     memory: &'a mut Memory<'s>,
-    problems: &'a mut Problems,
+    problems: &'a mut Problems<'l>,
     nesting: usize,
 }
 
-impl<'s> Reader<'s, '_> {
+impl<'s> Reader<'s, '_, '_> {
     fn question(&mut self, question: &mut Question<'s>) -> Result<(), Reported> {
         if self.is_word("locations") {
             self.tokens.next();

@@ -21,8 +21,9 @@ pub struct Sections {
 }
 
 pub fn split(source: &str, problems: &mut Problems) -> Result<Sections, Reported> {
-    let clean = without_comments(source, problems);
-    let clean = clean[..clean.find("<<").unwrap_or(clean.len())].to_string();
+    problems.reserve(source.len())?;
+    let mut clean = without_comments(source, problems);
+    clean.truncate(clean.find("<<").unwrap_or(clean.len()));
     let arch = word(&clean, 0);
     let name = word(&clean, arch.end);
     if arch.start == arch.end {
@@ -166,11 +167,13 @@ fn keyword(clean: &str, from: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
 
     fn parts(source: &str) -> Vec<String> {
-        let mut problems = Problems::new(source);
+        let limits = Limits::default();
+        let mut problems = Problems::new(source, &limits);
         let s = split(source, &mut problems).expect("the parts are there");
-        assert!(problems.finish().is_empty());
+        assert!(problems.shown().is_empty());
         let text = |span: Span| s.clean[span.start..span.end].trim().to_string();
         vec![text(s.arch), text(s.name), text(s.init), text(s.program), text(s.question)]
     }

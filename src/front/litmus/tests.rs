@@ -1,4 +1,5 @@
 use super::*;
+use crate::front::Diagnostic;
 use crate::model::{Instr, RmwOp};
 use proptest::prelude::*;
 
@@ -21,7 +22,7 @@ with tso: ~exists;
 "#;
 
 fn program(source: &str) -> Program {
-    read(source).unwrap_or_else(|wrong| panic!("{source}\n{wrong:#?}")).program
+    read(source, &Limits::default()).unwrap_or_else(|wrong| panic!("{source}\n{wrong:#?}")).program
 }
 
 /// A 32-bit test with one thread of one instruction.
@@ -31,9 +32,9 @@ fn single(instruction: &str) -> String {
 
 /// The messages about a test that is wrong, each with the text that it marks.
 fn wrong(source: &str) -> Vec<(String, String)> {
-    let errors = read(source).expect_err("the test is wrong");
+    let errors = read(source, &Limits::default()).expect_err("the test is wrong");
     let marked = |d: &Diagnostic| d.span.clone().map_or(String::new(), |span| source[span].to_string());
-    errors.iter().map(|d| (d.message.clone(), marked(d))).collect()
+    errors.diagnostics().iter().map(|d| (d.message.clone(), marked(d))).collect()
 }
 
 /// The test is refused with one message, at this place.
@@ -48,7 +49,7 @@ fn instrs(source: &str) -> Vec<Instr> {
 
 #[test]
 fn the_sample_is_read() {
-    let (input, litmus) = read_test(SAMPLE).expect("the sample is a test");
+    let (input, litmus) = read_test(SAMPLE, &Limits::default()).expect("the sample is a test");
     assert_eq!(litmus.name, "Sample+all");
     assert_eq!(litmus.kind, crate::model::PropertyKind::Never);
     assert_eq!(litmus.condition, r"0:rdx=-1 /\ not (1:rax=1 \/ y!=2) => t[1]=-1 /\ true");
@@ -80,7 +81,8 @@ fn initial_values_must_fit_their_locations() {
 
 #[test]
 fn a_condition_in_parentheses_needs_no_quantifier() {
-    let (_, litmus) = read_test("X86 T\n{}\nP0;\nNOP;\nlocations [x] (x=1)").expect("it is a test");
+    let (_, litmus) =
+        read_test("X86 T\n{}\nP0;\nNOP;\nlocations [x] (x=1)", &Limits::default()).expect("it is a test");
     assert_eq!((litmus.kind, &litmus.condition[..]), (crate::model::PropertyKind::Exists, "x=1"));
 }
 
@@ -122,13 +124,21 @@ fn widths_are_cut_only_where_something_could_be_cut_off() {
 }
 
 #[test]
+fn a_long_thread_needs_no_deep_stack() {
+    assert_eq!(instrs(&single(&"ADD EAX,$1;\n".repeat(50_000))).len(), 50_000);
+}
+
+#[test]
 fn an_unknown_instruction_is_named_and_others_are_offered() {
     let source = single("MOVNTI [x],EAX");
     refused(&source, "instruction `MOVNTI` is not supported", "MOVNTI");
-    let help = read(&source).expect_err("it is refused").remove(0).help.expect("there is help");
+    let help = |source: &str| {
+        let unread = read(source, &Limits::default()).expect_err("it is refused");
+        unread.diagnostics()[0].help.clone().expect("there is help")
+    };
+    let (help, near) = (help(&source), help(&single("MFENSE")));
     assert!(help.contains("MOV ") && help.contains("CMPXCHG") && help.contains("MFENCE"), "{help}");
-    let help = read(&single("MFENSE")).expect_err("it is refused").remove(0).help.expect("there is help");
-    assert!(help.starts_with("did you mean `mfence`?"), "{help}");
+    assert!(near.starts_with("did you mean `mfence`?"), "{near}");
 }
 
 #[test]
@@ -281,10 +291,10 @@ fn large_tests_are_read_in_time_that_grows_with_them() {
 #[test]
 fn a_bare_location_on_the_right_is_an_address() {
     let source = "X86 T\n{y=1}\nP0;\nMOV EAX,[y];\nexists (0:EAX=y)";
-    let input = read(source).expect("it is a test");
+    let input = read(source, &Limits::default()).expect("it is a test");
     assert!(input.warnings[0].message.starts_with("`y` is the address of `y` here"), "{:?}", input.warnings);
     let contents = source.replace("0:EAX=y", "0:EAX=[y]");
-    assert!(read(&contents).expect("it is a test").warnings.is_empty());
+    assert!(read(&contents, &Limits::default()).expect("it is a test").warnings.is_empty());
 }
 
 fn token() -> impl Strategy<Value = String> {
@@ -303,13 +313,13 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_reader_panic(source in any::<String>()) {
-        let _ = read(&format!("X86 T\n{{}}{source}"));
-        let _ = read(&source);
+        let _ = read(&format!("X86 T\n{{}}{source}"), &Limits::default());
+        let _ = read(&source, &Limits::default());
     }
 
     #[test]
     fn no_mixture_of_words_makes_the_reader_panic(words in prop::collection::vec(token(), 0..60)) {
-        let _ = read(&format!("X86_64 T\n{{{}", words.concat()));
+        let _ = read(&format!("X86_64 T\n{{{}", words.concat()), &Limits::default());
     }
 
     #[test]
@@ -324,7 +334,9 @@ proptest! {
             chars.splice(at..end, inserted.chars());
             source = chars.into_iter().collect();
         }
-        for diagnostic in read(&source).map(|input| input.warnings).unwrap_or_else(|errors| errors) {
+        let read = read(&source, &Limits::default());
+        let found = read.map(|input| input.warnings).unwrap_or_else(|unread| unread.diagnostics().to_vec());
+        for diagnostic in found {
             let span = diagnostic.span.unwrap_or(0..0);
             prop_assert!(source.get(span).is_some(), "{}", diagnostic.message);
         }

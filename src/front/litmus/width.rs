@@ -14,6 +14,9 @@ use crate::model::Value;
 pub fn settle<'s>(threads: &mut [Thread<'s>], memory: &mut Memory<'s>, problems: &mut Problems) {
     let mut sensible = Vec::new();
     for i in threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
+        if problems.spend(1).is_err() {
+            return;
+        }
         for (operand, _) in &i.operands {
             mention(operand, memory);
         }

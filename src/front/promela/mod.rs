@@ -63,6 +63,7 @@ pub fn write(program: &Program, joining: Steps, limits: &Limits) -> Result<Strin
     }
     let scratch = if processes.contains(" scratch = ") { "hidden int scratch;\n" } else { "" };
     let globals = layout.declarations(program) + &watch.declarations(program, &layout) + scratch;
+    limits.reserve(processes.len())?;
     Ok(header(&layout) + &globals + &processes)
 }
 
@@ -90,8 +91,10 @@ fn process(composer: &Composer, limits: &Limits) -> Result<String, Unwritten> {
     let mut text = format!("\nactive proctype {}() {{\n", layout.process(t));
     text.push_str(&composer.watch.locals(program, layout, t, &used));
     for (loc, steps) in &places {
+        limits.spend(PLACE)?;
         text.push_str(&place(program, t, *loc, steps, &blocking));
     }
+    limits.reserve(text.len())?;
     text.push_str("}\n");
     Ok(text)
 }

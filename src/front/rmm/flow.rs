@@ -11,7 +11,7 @@ mod steps;
 use super::ast::{File, Name, Stmt, StmtKind};
 use super::names::Names;
 use super::parse::shorten;
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::model::program::ThreadParts;
 use crate::model::{Edge, Expr, Instr, Loc, Location, MAX_REGISTERS, Reg, RegExpr, UnOp};
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ pub struct Process<'s> {
 pub fn threads<'s>(
     file: &File<'s>,
     names: &Names<'s, '_>,
-    problems: &mut Problems,
+    problems: &mut Problems<'s>,
 ) -> Result<Vec<Process<'s>>, Reported> {
     for process in &file.processes {
         let mut seen = HashMap::new();
@@ -80,7 +80,7 @@ struct Builder<'s, 'f, 'p> {
     /// Blocks that read several locations and write none: where each begins, and its place in the text.
     reading_blocks: Vec<(Loc, Span)>,
     most_edges: usize,
-    problems: &'p mut Problems,
+    problems: &'p mut Problems<'s>,
 }
 
 type Built<T> = Result<T, Reported>;
@@ -90,7 +90,7 @@ impl<'s, 'f, 'p> Builder<'s, 'f, 'p> {
         number: usize,
         names: &'f Names<'s, 'f>,
         most_edges: usize,
-        problems: &'p mut Problems,
+        problems: &'p mut Problems<'s>,
     ) -> Built<Builder<'s, 'f, 'p>> {
         let process = names.processes[number].process;
         let declared = process.registers.len();
@@ -252,6 +252,7 @@ impl<'s, 'f, 'p> Builder<'s, 'f, 'p> {
             let problem = Problem::error(format!("the program unfolds to more than {MAX_EDGES} steps"));
             return Err(self.problems.report(problem.at(stmt.span)));
         }
+        self.problems.spend(INSTRUCTION)?;
         let line = self.problems.line(stmt.span);
         let text = match &stmt.kind {
             StmtKind::Locked(_) => "locked".to_string(),

@@ -80,11 +80,14 @@ const SYMBOLS: [&str; 22] = [
     "]", "@",
 ];
 
-/// All tokens, the last of which is the end of the file.
+/// All tokens, the last of which is the end of the file. At a limit, the file ends there.
 pub fn tokens<'s>(source: &'s str, problems: &mut Problems) -> Vec<Token<'s>> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(c) = source[at..].chars().next() {
+        if problems.spend(1).is_err() {
+            break;
+        }
         let rest = &source[at..];
         if c.is_ascii_whitespace() {
             at += 1;

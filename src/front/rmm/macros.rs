@@ -28,13 +28,13 @@ struct Expander<'s, 'p> {
     call: Option<Span>,
     written: usize,
     depth: usize,
-    problems: &'p mut Problems,
+    problems: &'p mut Problems<'s>,
 }
 
 type Expanded<T> = Result<T, Reported>;
 
 /// The text without macros; an error only if there is no sense in going on.
-pub fn expand<'s>(tokens: Vec<Token<'s>>, problems: &mut Problems) -> Expanded<Vec<Token<'s>>> {
+pub fn expand<'s>(tokens: Vec<Token<'s>>, problems: &mut Problems<'s>) -> Expanded<Vec<Token<'s>>> {
     let mut expander =
         Expander { macros: HashMap::new(), active: Vec::new(), call: None, written: 0, depth: 0, problems };
     expander.text(&tokens)
@@ -70,6 +70,7 @@ impl<'s> Expander<'s, '_> {
     /// Writes what the first token stands for, and says how many were used up.
     fn token(&mut self, tokens: &[Token<'s>], out: &mut Vec<Token<'s>>) -> Expanded<usize> {
         let token = tokens[0];
+        self.problems.spend(1)?;
         self.written += 1;
         if self.written > MAX_TOKENS {
             let problem = Problem::error(format!("the macros unfold to more than {MAX_TOKENS} tokens"));

@@ -20,21 +20,20 @@ mod parse;
 mod start;
 
 use super::problems::{Problem, Problems, Reported};
-use super::{Diagnostic, Input};
+use super::{Input, Unread};
+use crate::limits::Limits;
 use crate::model::Program;
 use crate::model::program::ProgramParts;
 use names::Names;
 
-/// Reads a program. An `Err` holds all errors, and the warnings too.
-pub fn read(source: &str) -> Result<Input, Vec<Diagnostic>> {
-    let mut problems = Problems::new(source);
-    match program(source, &mut problems) {
-        Ok(program) if !problems.has_errors() => Ok(Input { program, warnings: problems.finish() }),
-        _ => Err(problems.finish()),
-    }
+/// Reads a program.
+pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
+    let mut problems = Problems::new(source, limits);
+    let program = program(source, &mut problems);
+    problems.finish(program).map(|(program, warnings)| Input { program, warnings })
 }
 
-fn program(source: &str, problems: &mut Problems) -> Result<Program, Reported> {
+fn program<'s>(source: &'s str, problems: &mut Problems<'s>) -> Result<Program, Reported> {
     let tokens = lex::tokens(source, problems);
     let tokens = macros::expand(tokens, problems)?;
     let file = parse::parse(tokens, problems);
@@ -53,18 +52,9 @@ fn program(source: &str, problems: &mut Problems) -> Result<Program, Reported> {
         threads: threads.into_iter().map(|t| t.parts).collect(),
         properties,
     };
-    let program = valid(parts, problems)?;
-    let parts = start::with_initial_values(&program, &names, problems)?;
-    valid(parts, problems)
-}
-
-fn valid(parts: ProgramParts, problems: &mut Problems) -> Result<Program, Reported> {
-    Program::new(parts).map_err(|invalid| {
-        for rule in invalid {
-            problems.report(Problem::error(rule.to_string()));
-        }
-        Reported
-    })
+    let program = problems.program(parts)?;
+    let parts = start::with_initial_values(program, &names, problems)?;
+    problems.program(parts)
 }
 
 #[cfg(test)]

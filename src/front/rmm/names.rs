@@ -6,7 +6,7 @@
 
 use super::ast::{Decl, File, Name, Place, PlaceKind, Process};
 use crate::analysis::interval::Interval;
-use crate::front::problems::{Problem, Problems, Reported};
+use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported};
 use crate::model::{MAX_THREADS, Value, Variable};
 use std::collections::{HashMap, HashSet};
 
@@ -52,6 +52,7 @@ impl<'s, 'f> Names<'s, 'f> {
                 return Err(problems.report(problem.at(process.span)));
             }
             for _ in 0..process.copies {
+                problems.spend(INSTRUCTION * (1 + process.locals.len()))?;
                 let number = names.processes.len();
                 let mut locals = HashMap::new();
                 for decl in &process.locals {

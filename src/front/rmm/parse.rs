@@ -18,8 +18,10 @@ const SECTIONS: [&str; 5] = ["process", "data", "registers", "text", "predicates
 const MAX_NESTING: usize = 100;
 /// Longer words are cut short in messages.
 const WORD_SHOWN: usize = 40;
+/// What a token costs, with the part of the tree that it becomes.
+const STEPS: usize = 4;
 
-pub fn parse<'s>(tokens: Vec<Token<'s>>, problems: &mut Problems) -> File<'s> {
+pub fn parse<'s>(tokens: Vec<Token<'s>>, problems: &mut Problems<'s>) -> File<'s> {
     let mut parser = Parser { tokens, next: 0, depth: 0, operators: 0, doubtful: HashSet::new(), problems };
     let mut file = parser.file();
     file.doubtful = parser.doubtful;
@@ -33,7 +35,7 @@ struct Parser<'s, 'p> {
     /// Of the sum that is being read.
     operators: usize,
     doubtful: HashSet<&'s str>,
-    problems: &'p mut Problems,
+    problems: &'p mut Problems<'s>,
 }
 
 type Parsed<T> = Result<T, Reported>;
@@ -291,10 +293,13 @@ impl<'s> Parser<'s, '_> {
         self.tokens.get(self.next + 1).is_some_and(|t| t.is(text))
     }
 
-    /// Never goes past the end of the file.
+    /// Never goes past the end of the file, and right there at a limit.
     fn bump(&mut self) -> Token<'s> {
-        let token = self.token();
-        self.next = (self.next + 1).min(self.tokens.len() - 1);
+        let (token, last) = (self.token(), self.tokens.len() - 1);
+        self.next = match self.problems.spend(STEPS) {
+            Ok(()) => (self.next + 1).min(last),
+            Err(Reported) => last,
+        };
         token
     }
 

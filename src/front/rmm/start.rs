@@ -11,7 +11,6 @@ use super::ast::Decl;
 use super::names::{Cell, Names};
 use crate::analysis::liveness::{Live, Watched};
 use crate::front::problems::{Problem, Problems, Reported};
-use crate::limits::Limits;
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Edge, Expr, Instr, Loc, Location, Program, Reg, RmwOp, ThreadId, Value, Variable};
 use std::collections::HashSet;
@@ -20,13 +19,13 @@ use std::collections::HashSet;
 const MAX_VALUES: i128 = 1 << 16;
 
 pub fn with_initial_values(
-    program: &Program,
+    program: Program,
     names: &Names,
     problems: &mut Problems,
 ) -> Result<ProgramParts, Reported> {
-    let live = Live::of(program, &Watched::nothing(program), |_, _| false, &Limits::default())
-        .expect("nothing is limited");
-    let mut parts = program.to_parts();
+    let watched = Watched::nothing(&program);
+    let live = problems.within(|limits| Live::of(&program, &watched, |_, _| false, limits))?;
+    let mut parts = program.into_parts();
     let any: Vec<(usize, &Cell)> = names.cells.iter().enumerate().filter(|(_, c)| is_open(&c.decl)).collect();
     any.iter().for_each(|(_, cell)| check_size(&cell.decl, problems));
     let flag = (!any.is_empty()).then_some(parts.memory.len() as Value);

@@ -3,11 +3,12 @@
 
 use super::read;
 use crate::front::{Diagnostic, Severity, tso};
+use crate::limits::Limits;
 use crate::model::{Loc, Program};
 use proptest::prelude::*;
 
 fn program(source: &str) -> Program {
-    read(source).unwrap_or_else(|wrong| panic!("{wrong:?}\n{source}")).program
+    read(source, &Limits::default()).unwrap_or_else(|wrong| panic!("{wrong:?}\n{source}")).program
 }
 
 /// The edges of a process, as `from>to instruction`, with labels as names, `$` for the end, and `^` for the beginning.
@@ -38,9 +39,9 @@ fn check(body: &str, expect: &[&str]) {
 /// The complaints, as `line:column: message`, those of warnings with a `?`.
 #[track_caller]
 fn wrong(source: &str, expect: &[&str]) {
-    let found = match read(source) {
+    let found = match read(source, &Limits::default()) {
         Ok(input) => input.warnings,
-        Err(all) => all,
+        Err(unread) => unread.diagnostics().to_vec(),
     };
     let place = |d: &Diagnostic| {
         let start = d.span.as_ref().map_or(0, |s| s.start);
@@ -475,9 +476,9 @@ fn deep_nesting_is_refused() {
 #[track_caller]
 fn refused(body: &str) {
     let source = format!("forbidden * data flag = 0 process registers $reg = 0 text {body}");
-    let Err(found) = read(&source) else { panic!("accepted") };
+    let Err(found) = read(&source, &Limits::default()) else { panic!("accepted") };
     assert!(
-        found.iter().any(|d| d.message.contains("too deeply") || d.message.contains("at most")),
+        found.diagnostics().iter().any(|d| d.message.contains("too deeply") || d.message.contains("at most")),
         "{found:?}"
     );
 }
@@ -508,12 +509,15 @@ fn the_sample_is_read_without_complaints() {
 
 /// Whatever is read can be written in the native language; whatever is not has a reason.
 fn survives(source: &str) {
-    match read(source) {
+    match read(source, &Limits::default()) {
         Ok(input) => {
-            let text = tso::write(&input.program);
-            tso::read(&text, &[]).unwrap_or_else(|errors| panic!("{errors:?}\n{source}\n{text}"));
+            let text = tso::write(&input.program, &Limits::default()).unwrap();
+            tso::read(&text, &[], &Limits::default())
+                .unwrap_or_else(|errors| panic!("{errors:?}\n{source}\n{text}"));
         }
-        Err(wrong) => assert!(wrong.iter().any(|d| d.severity == Severity::Error), "{wrong:?}\n{source}"),
+        Err(wrong) => {
+            assert!(wrong.diagnostics().iter().any(|d| d.severity == Severity::Error), "{wrong:?}\n{source}")
+        }
     }
 }
 

@@ -9,8 +9,7 @@
 use super::parse::{Automaton, Transition};
 use crate::analysis::interval::{Interval, Intervals};
 use crate::front::fold;
-use crate::front::problems::{Problem, Problems, Reported};
-use crate::limits::Limits;
+use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{
     Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Location, Pred, Program, Property, PropertyKind, RegExpr,
@@ -59,7 +58,7 @@ pub fn program(threads: &[Automaton], problems: &mut Problems) -> Result<Program
             break;
         }
         let program = build(threads, &Layout::Range(range), property.clone(), problems)?;
-        let needed = addresses(&program, range.lo).map(|(_, _, a)| a).fold(range, Interval::join);
+        let needed = addresses(&program, range.lo, problems)?.map(|(_, _, a)| a).fold(range, Interval::join);
         if needed == range {
             return Ok(program);
         }
@@ -69,8 +68,12 @@ pub fn program(threads: &[Automaton], problems: &mut Problems) -> Result<Program
 }
 
 /// The addresses of every access that can be reached, as the file counts them.
-fn addresses(program: &Program, base: Value) -> impl Iterator<Item = (ThreadId, EdgeId, Interval)> + '_ {
-    let intervals = Intervals::of(program, &Limits::default()).expect("nothing is limited");
+fn addresses<'p>(
+    program: &'p Program,
+    base: Value,
+    problems: &mut Problems,
+) -> Result<impl Iterator<Item = (ThreadId, EdgeId, Interval)> + use<'p>, Reported> {
+    let intervals = problems.within(|limits| Intervals::of(program, limits))?;
     let one = move |t: ThreadId| {
         let thread = program.thread(t);
         let accesses = thread.edges().filter(|(_, e)| e.instr.address().is_some());
@@ -84,18 +87,16 @@ fn addresses(program: &Program, base: Value) -> impl Iterator<Item = (ThreadId, 
             .collect();
         reached
     };
-    program.thread_ids().flat_map(one)
+    Ok(program.thread_ids().flat_map(one))
 }
 
 /// Says which addresses are to blame: those without a bound in the largest memory that can be.
 fn unbounded(threads: &[Automaton], property: Option<Property>, problems: &mut Problems) -> Reported {
     let half = (MAX_RANGE / 2) as Value;
     let range = Interval { lo: -half, hi: half - 1 };
-    let program = match build(threads, &Layout::Range(range), property, problems) {
-        Ok(program) => program,
-        Err(reported) => return reported,
-    };
-    for (t, edge, interval) in addresses(&program, range.lo) {
+    let Ok(program) = build(threads, &Layout::Range(range), property, problems) else { return Reported };
+    let Ok(addresses) = addresses(&program, range.lo, problems) else { return Reported };
+    for (t, edge, interval) in addresses {
         if interval.join(range) != range {
             let transition: &Transition = &threads[t.index()].transitions[edge.index()];
             let problem = Problem::error("this address can lie too far away")
@@ -120,15 +121,10 @@ fn build(
 ) -> Result<Program, Reported> {
     let parts = ProgramParts {
         memory: layout.variables(),
-        threads: threads.iter().map(|t| thread(t, layout)).collect(),
+        threads: threads.iter().map(|t| thread(t, layout, problems)).collect::<Result<_, _>>()?,
         properties: property.into_iter().collect(),
     };
-    Program::new(parts).map_err(|invalid| {
-        for rule in invalid {
-            problems.report(Problem::error(rule.to_string()));
-        }
-        Reported
-    })
+    problems.program(parts)
 }
 
 impl Layout {
@@ -158,25 +154,30 @@ impl Layout {
     }
 }
 
-fn thread(automaton: &Automaton, layout: &Layout) -> ThreadParts {
+fn thread(automaton: &Automaton, layout: &Layout, problems: &mut Problems) -> Result<ThreadParts, Reported> {
+    problems.spend(INSTRUCTION * automaton.states.list.len())?;
     let mut locations: Vec<Location> =
         automaton.states.list.iter().map(|w| Location::labelled(vec![w.text.to_string()])).collect();
-    let edges: Vec<Edge> = automaton.transitions.iter().map(|t| edge(t, layout)).collect();
+    let mut edges = Vec::with_capacity(automaton.transitions.len());
+    for transition in &automaton.transitions {
+        problems.spend(INSTRUCTION)?;
+        edges.push(edge(transition, layout));
+    }
     let mut leads_on = vec![false; locations.len()];
-    edges.iter().for_each(|e| leads_on[e.from.index()] = true);
+    edges.iter().for_each(|e: &Edge| leads_on[e.from.index()] = true);
     // An end is a location without a way out; where there is none, nothing leads to the end either.
     let end = leads_on.iter().position(|on| !on).unwrap_or_else(|| {
         locations.push(Location::default());
         locations.len() - 1
     });
-    ThreadParts {
+    Ok(ThreadParts {
         name: automaton.name.text.to_string(),
         registers: automaton.registers.list.iter().map(|w| w.text.to_string()).collect(),
         locations,
         edges,
         initial: automaton.initial,
         end: Loc(end as u32),
-    }
+    })
 }
 
 fn edge(transition: &Transition, layout: &Layout) -> Edge {

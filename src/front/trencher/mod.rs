@@ -15,30 +15,32 @@ mod write;
 
 pub use write::{write, write_goal, write_plain};
 
-use super::problems::{Problem, Problems};
-use super::{Diagnostic, Input};
+use super::problems::{Problem, Problems, Reported};
+use super::{Input, Unread};
+use crate::limits::Limits;
+use crate::model::Program;
 
-/// Reads a program. An `Err` holds all errors, and the warnings too.
-pub fn read(source: &str) -> Result<Input, Vec<Diagnostic>> {
-    let mut problems = Problems::new(source);
-    let threads = parse::parse(source, &mut problems);
+/// Reads a program.
+pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
+    let mut problems = Problems::new(source, limits);
+    let program = program(source, &mut problems);
+    problems.finish(program).map(|(program, warnings)| Input { program, warnings })
+}
+
+fn program<'s>(source: &'s str, problems: &mut Problems<'s>) -> Result<Program, Reported> {
+    let threads = parse::parse(source, problems);
     if threads.is_empty() && !problems.has_errors() {
         let problem = Problem::error("there are no threads in this file");
         problems
             .report(problem.help("a program looks like `thread p  initial q0  transition q0 q1 noop  end`"));
     }
-    if problems.has_errors() {
-        return Err(problems.finish());
-    }
-    match layout::program(&threads, &mut problems) {
-        Ok(program) => Ok(Input { program, warnings: problems.finish() }),
-        Err(_) => Err(problems.finish()),
-    }
+    if problems.has_errors() { Err(Reported) } else { layout::program(&threads, problems) }
 }
 
 /// The text of a program without its final states: for questions of robustness, which builds ask that do not know the word.
 pub fn without_finals(source: &str) -> String {
-    let threads = parse::parse(source, &mut Problems::new(source));
+    let limits = Limits::default();
+    let threads = parse::parse(source, &mut Problems::new(source, &limits));
     let mut text = source.to_string();
     let mut spans: Vec<_> = threads.iter().flat_map(|thread| &thread.finals).collect();
     spans.sort_by_key(|span| std::cmp::Reverse(span.start));

@@ -5,7 +5,7 @@
 //! A mistake is reported once, and reading goes on at the next word that may begin an item. Comments may stand
 //! everywhere, which the format itself allows between threads only.
 
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::{BinOp, Expr, Instr, Loc, MAX_REGISTERS, Reg, RegExpr, UnOp};
 use std::collections::HashMap;
@@ -85,12 +85,13 @@ impl<'s> Names<'s> {
     }
 }
 
-pub fn parse<'s>(source: &'s str, problems: &mut Problems) -> Vec<Automaton<'s>> {
-    let mut parser = Parser { source, words: words(source), next: 0, problems };
+pub fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> Vec<Automaton<'s>> {
+    let mut parser = Parser { source, words: words(source, problems), next: 0, problems };
     parser.file()
 }
 
-fn words(source: &str) -> Vec<Word<'_>> {
+/// All words, up to a limit.
+fn words<'s>(source: &'s str, problems: &mut Problems) -> Vec<Word<'s>> {
     let (mut words, mut begin) = (Vec::new(), 0);
     for line in source.split_inclusive(['\n', '\r']) {
         let mut first_on_line = true;
@@ -98,6 +99,9 @@ fn words(source: &str) -> Vec<Word<'_>> {
             let start = begin + (text.as_ptr() as usize - line.as_ptr() as usize);
             if text == "#" {
                 break;
+            }
+            if problems.spend(1).is_err() {
+                return words;
             }
             words.push(Word { text, span: Span { start, end: start + text.len() }, first_on_line });
             first_on_line = false;
@@ -111,7 +115,7 @@ struct Parser<'s, 'p> {
     source: &'s str,
     words: Vec<Word<'s>>,
     next: usize,
-    problems: &'p mut Problems,
+    problems: &'p mut Problems<'s>,
 }
 
 type Parsed<T> = Result<T, Reported>;
@@ -415,8 +419,12 @@ impl<'s> Parser<'s, '_> {
 
 /// The cursor.
 impl<'s> Parser<'s, '_> {
-    /// The next word that is no comment, where an item may begin; there a comment needs no blank behind its `#`.
+    /// The next word that is no comment, where an item may begin; there a comment needs no blank behind its `#`. At a
+    /// limit, the file ends here.
     fn item(&mut self) -> Option<Word<'s>> {
+        if self.problems.spend(INSTRUCTION).is_err() {
+            self.next = self.words.len();
+        }
         while let Some(word) = self.words.get(self.next).copied() {
             if !word.text.starts_with('#') {
                 return Some(word);
@@ -433,6 +441,7 @@ impl<'s> Parser<'s, '_> {
 
     /// A word that stands for something, and not for the next item.
     fn operand(&mut self, expected: &str) -> Parsed<Word<'s>> {
+        self.problems.spend(1)?;
         let word = self.words.get(self.next).copied();
         let begins_item = |w: &Word| w.first_on_line && (ITEMS.contains(&w.text) || w.text == "thread");
         match word.filter(|w| !begins_item(w)) {

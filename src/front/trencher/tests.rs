@@ -9,7 +9,7 @@ use crate::model::{Loc, Program};
 use proptest::prelude::*;
 
 fn program(source: &str) -> Program {
-    read(source).unwrap_or_else(|wrong| panic!("{wrong:?}\n{source}")).program
+    read(source, &Limits::default()).unwrap_or_else(|wrong| panic!("{wrong:?}\n{source}")).program
 }
 
 /// The edges of the first thread, as `from>to instruction`.
@@ -28,9 +28,9 @@ fn check(body: &str, expect: &[&str]) {
 /// The complaints, as `line:column: message`, those of warnings with a `?`.
 #[track_caller]
 fn wrong(source: &str, expect: &[&str]) {
-    let found = match read(source) {
+    let found = match read(source, &Limits::default()) {
         Ok(input) => input.warnings,
-        Err(all) => all,
+        Err(unread) => unread.diagnostics().to_vec(),
     };
     let place = |d: &Diagnostic| {
         let start = d.span.as_ref().map_or(0, |s| s.start);
@@ -216,8 +216,8 @@ fn a_second_initial_state_replaces_the_first() {
 #[test]
 fn deep_expressions_are_refused() {
     let deep = format!("thread p initial a transition a b check {} 1 end", "! ".repeat(100_000));
-    let Err(found) = read(&deep) else { panic!("accepted") };
-    assert!(found[0].message.contains("levels deep"), "{found:?}");
+    let Err(found) = read(&deep, &Limits::default()) else { panic!("accepted") };
+    assert!(found.diagnostics()[0].message.contains("levels deep"), "{found:?}");
 }
 
 /// Uses the whole language.
@@ -231,12 +231,15 @@ thread q initial x final x end
 
 /// Whatever is read can be written in the native language; whatever is not has a reason.
 fn survives(source: &str) {
-    match read(source) {
+    match read(source, &Limits::default()) {
         Ok(input) => {
-            let text = tso::write(&input.program);
-            tso::read(&text, &[]).unwrap_or_else(|errors| panic!("{errors:?}\n{source}\n{text}"));
+            let text = tso::write(&input.program, &Limits::default()).unwrap();
+            tso::read(&text, &[], &Limits::default())
+                .unwrap_or_else(|errors| panic!("{errors:?}\n{source}\n{text}"));
         }
-        Err(wrong) => assert!(wrong.iter().any(|d| d.severity == Severity::Error), "{wrong:?}\n{source}"),
+        Err(wrong) => {
+            assert!(wrong.diagnostics().iter().any(|d| d.severity == Severity::Error), "{wrong:?}\n{source}")
+        }
     }
 }
 

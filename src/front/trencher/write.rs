@@ -27,11 +27,13 @@ const FORMAT: &str = "a Trencher program";
 const MAX_TOKENS: u64 = 10_000;
 /// Quotients that are spelled out are no larger.
 const MAX_QUOTIENT: Value = 64;
+/// What it costs to write an edge, in steps of an analysis.
+const EDGE: usize = 50;
 
 /// With `final` states where the program's question can be put so, and otherwise without, saying why.
 pub fn write(program: &Program, limits: &Limits) -> Result<String, Unwritten> {
     let intervals = Intervals::of(program, limits)?;
-    Ok(compose(program, &intervals, question(program, &intervals))?)
+    compose(program, &intervals, question(program, &intervals), limits)
 }
 
 /// With `final` states, or not at all: for questions of reachability.
@@ -44,20 +46,21 @@ pub fn write_goal(program: &Program, limits: &Limits) -> Result<String, Unwritte
         why,
     };
     let goal = question(program, &intervals).map_err(refused)?;
-    Ok(compose(program, &intervals, Ok(goal))?)
+    compose(program, &intervals, Ok(goal), limits)
 }
 
 /// Without `final` states: for questions of robustness, which builds ask that do not know the word.
 pub fn write_plain(program: &Program, limits: &Limits) -> Result<String, Unwritten> {
     let intervals = Intervals::of(program, limits)?;
-    Ok(compose(program, &intervals, Err("robustness needs none".to_string()))?)
+    compose(program, &intervals, Err("robustness needs none".to_string()), limits)
 }
 
 fn compose(
     program: &Program,
     intervals: &Intervals,
     goal: Result<Vec<Loc>, String>,
-) -> Result<String, Inexpressible> {
+    limits: &Limits,
+) -> Result<String, Unwritten> {
     let (goal, comment) = match goal {
         Ok(goal) => (Some(goal), "every thread in its final state at once is the violation".to_string()),
         Err(why) => (None, format!("without final states: {why}")),
@@ -74,8 +77,10 @@ fn compose(
         let mut writer = Writer::new(program, intervals, t, goal.is_some());
         let begin = writer.begin(initialised);
         for (_, edge) in program.thread(t).edges() {
+            limits.spend(EDGE)?;
             writer.edge(edge)?;
         }
+        limits.reserve(writer.text.len())?;
         let _ = writeln!(text, "\nthread {name}\ninitial {begin}");
         if let Some(goal) = &goal {
             let _ = writeln!(text, "final {}", writer.state(goal[t.index()]));

@@ -24,7 +24,7 @@ pub fn expand<'s>(
     source: &'s str,
     file: &File<'s>,
     defines: &[(String, Value)],
-    problems: &mut Problems,
+    problems: &mut Problems<'s>,
 ) -> Result<ProgramParts, Reported> {
     let (names, memory) = names::declare(file, defines, problems);
     let cast = threads(source, file, &names, problems)?;
@@ -46,7 +46,7 @@ fn threads<'s>(
     source: &'s str,
     file: &File<'s>,
     names: &Names<'s, '_>,
-    problems: &mut Problems,
+    problems: &mut Problems<'s>,
 ) -> Result<Cast<'s>, Reported> {
     let mut cast = Cast::default();
     let mut defined: HashMap<String, Span> = HashMap::new();
@@ -94,7 +94,7 @@ fn indices<'s>(
     thread: &Thread<'s>,
     threads_before: usize,
     names: &Names<'s, '_>,
-    problems: &mut Problems,
+    problems: &mut Problems<'s>,
 ) -> Result<Vec<Option<Value>>, Reported> {
     let none = Vec::new();
     let (lo, hi, span) = match &thread.index {
@@ -128,10 +128,11 @@ fn indices<'s>(
 mod tests {
     use crate::front::Diagnostic;
     use crate::front::tso::read;
+    use crate::limits::Limits;
     use crate::model::{Atom, Loc, Program, Value};
 
     fn program(source: &str) -> Program {
-        read(source, &[]).unwrap_or_else(|errors| panic!("{errors:?}\n{source}")).program
+        read(source, &[], &Limits::default()).unwrap_or_else(|errors| panic!("{errors:?}\n{source}")).program
     }
 
     /// The edges of the first thread as `from>to instruction`, end as `$`.
@@ -158,9 +159,9 @@ mod tests {
     }
 
     fn check_wrong(source: &str, expect: &[&str]) {
-        let found = match read(source, &[]) {
+        let found = match read(source, &[], &Limits::default()) {
             Ok(input) => input.warnings,
-            Err(all) => all,
+            Err(unread) => unread.diagnostics().to_vec(),
         };
         assert_eq!(complaints(source, &found), expect, "{source}");
     }
@@ -284,7 +285,8 @@ mod tests {
         let source = "param N = 3\nparam M = N + 1\nshared a[M]\nthread p\nend";
         let cells = |defines: &[(&str, Value)]| {
             let defines: Vec<_> = defines.iter().map(|(n, v)| (n.to_string(), *v)).collect();
-            read(source, &defines).map(|input| input.program.cells()).map_err(|d| complaints(source, &d))
+            let read = read(source, &defines, &Limits::default());
+            read.map(|input| input.program.cells()).map_err(|e| complaints(source, e.diagnostics()))
         };
         assert_eq!(cells(&[]), Ok(4));
         assert_eq!(cells(&[("N", 5)]), Ok(6));
@@ -461,6 +463,6 @@ mod tests {
             deep = format!("({deep}*1+1<<1<1==1&1^1|1&&1||1)");
         }
         let source = format!("thread p\nr = {deep}\nend");
-        assert!(read(&source, &[]).is_err());
+        assert!(read(&source, &[], &Limits::default()).is_err());
     }
 }

@@ -177,12 +177,15 @@ pub struct Token {
     pub span: Span,
 }
 
-/// The tokens of the source; the last one is `EndOfFile`.
+/// The tokens of the source; the last one is `EndOfFile`. At a limit, the file ends there.
 pub fn tokens(source: &str, problems: &mut Problems) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::with_capacity(source.len() / 4);
     // Some editors begin a file with a byte order mark.
     let begin = source.len() - source.trim_start_matches('\u{FEFF}').len();
     for (result, range) in Kind::lexer(&source[begin..]).spanned() {
+        if problems.spend(1).is_err() {
+            break;
+        }
         let span = Span { start: begin + range.start, end: begin + range.end };
         match (result, tokens.last_mut()) {
             (Ok(kind), _) => tokens.push(Token { kind, span }),
@@ -248,9 +251,10 @@ pub fn number(text: &str) -> Result<Value, BadNumber> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
 
     fn kinds(source: &str) -> Vec<Kind> {
-        tokens(source, &mut Problems::new(source)).iter().map(|t| t.kind).collect()
+        tokens(source, &mut Problems::new(source, &Limits::default())).iter().map(|t| t.kind).collect()
     }
 
     #[test]
@@ -269,9 +273,10 @@ mod tests {
     #[test]
     fn a_run_of_garbage_is_one_problem() {
         let source = "nop $$\0$ nop é\n\rnop";
-        let mut problems = Problems::new(source);
+        let limits = Limits::default();
+        let mut problems = Problems::new(source, &limits);
         tokens(source, &mut problems);
-        assert_eq!(problems.finish().len(), 3);
+        assert_eq!(problems.shown().len(), 3);
     }
 
     #[test]

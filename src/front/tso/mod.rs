@@ -10,38 +10,36 @@ mod lex;
 mod parse;
 mod print;
 
-use crate::front::problems::{Problem, Problems};
-use crate::front::{Diagnostic, Input};
+use crate::front::problems::{Problem, Problems, Reported};
+use crate::front::{Input, Unread};
+use crate::limits::{Limit, Limits};
 use crate::model::{Program, Value};
 
-/// Reads a program. `defines` are values for parameters, the last one counting for each. An `Err` holds all
-/// errors, and the warnings too.
-pub fn read(source: &str, defines: &[(String, Value)]) -> Result<Input, Vec<Diagnostic>> {
-    let mut problems = Problems::new(source);
-    let file = parse::parse(source, &mut problems);
+/// Reads a program. `defines` are values for parameters, the last one counting for each.
+pub fn read(source: &str, defines: &[(String, Value)], limits: &Limits) -> Result<Input, Unread> {
+    let mut problems = Problems::new(source, limits);
+    let program = program(source, defines, &mut problems);
+    problems.finish(program).map(|(program, warnings)| Input { program, warnings })
+}
+
+fn program<'s>(
+    source: &'s str,
+    defines: &[(String, Value)],
+    problems: &mut Problems<'s>,
+) -> Result<Program, Reported> {
+    let file = parse::parse(source, problems);
     if file.threads.is_empty() && !problems.has_errors() {
         let problem = Problem::error("there are no threads in this file");
         problems.report(problem.help("a program looks like `thread p0; nop; end`"));
     }
-    let parts = expand::expand(source, &file, defines, &mut problems);
-    let parts = match parts {
-        Ok(parts) if !problems.has_errors() => parts,
-        _ => return Err(problems.finish()),
-    };
-    match Program::new(parts) {
-        Ok(program) => Ok(Input { program, warnings: problems.finish() }),
-        Err(invalid) => {
-            for rule in invalid {
-                problems.report(Problem::error(rule.to_string()));
-            }
-            Err(problems.finish())
-        }
-    }
+    let parts = expand::expand(source, &file, defines, problems)?;
+    drop(file);
+    if problems.has_errors() { Err(Reported) } else { problems.program(parts) }
 }
 
 /// The program as text that [`read`] takes back.
-pub fn write(program: &Program) -> String {
-    print::write(program)
+pub fn write(program: &Program, limits: &Limits) -> Result<String, Limit> {
+    print::write(program, limits)
 }
 
 #[cfg(test)]
@@ -78,16 +76,17 @@ never all i in 1..=2: [x + i] != 0x1f || !q.z
 
     /// Whatever is read can be written, and read again.
     fn survives(source: &str) {
-        if let Ok(input) = read(source, &[("N".to_string(), 3)]) {
-            let text = write(&input.program);
-            let again = read(&text, &[]).unwrap_or_else(|errors| panic!("{errors:?}\n{source}\n{text}"));
-            assert_eq!(write(&again.program), text, "{source}");
+        if let Ok(input) = read(source, &[("N".to_string(), 3)], &Limits::default()) {
+            let text = write(&input.program, &Limits::default()).unwrap();
+            let again = read(&text, &[], &Limits::default())
+                .unwrap_or_else(|errors| panic!("{errors:?}\n{source}\n{text}"));
+            assert_eq!(write(&again.program, &Limits::default()).unwrap(), text, "{source}");
         }
     }
 
     #[test]
     fn the_sample_is_read_without_complaints() {
-        assert_eq!(read(SAMPLE, &[]).map(|input| input.warnings), Ok(vec![]));
+        assert_eq!(read(SAMPLE, &[], &Limits::default()).map(|input| input.warnings), Ok(vec![]));
         survives(SAMPLE);
     }
 

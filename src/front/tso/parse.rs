@@ -17,8 +17,10 @@ use crate::model::PropertyKind;
 const MAX_QUANTIFIERS: usize = 8;
 /// Longer words are cut short in messages.
 const WORD_SHOWN: usize = 40;
+/// What a token costs, with the part of the tree that it becomes.
+const STEPS: usize = 4;
 
-pub fn parse<'s>(source: &'s str, problems: &mut Problems) -> File<'s> {
+pub fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> File<'s> {
     let tokens = lex::tokens(source, problems);
     let landmarks = landmarks(&tokens);
     let mut parser = Parser { source, tokens, landmarks, next: 0, depth: 0, problems };
@@ -38,7 +40,7 @@ struct Parser<'s, 'p> {
     next: usize,
     /// How many calls deep the expression being read is nested.
     depth: usize,
-    problems: &'p mut Problems,
+    problems: &'p mut Problems<'s>,
 }
 
 type Parsed<T> = Result<T, Reported>;
@@ -256,9 +258,13 @@ impl<'s> Parser<'s, '_> {
         &self.source[span.start..span.end]
     }
 
-    /// Never goes past the end of the file.
+    /// Never goes past the end of the file, and right there at a limit.
     fn bump(&mut self) {
-        self.next = (self.next + 1).min(self.tokens.len() - 1);
+        let last = self.tokens.len() - 1;
+        self.next = match self.problems.spend(STEPS) {
+            Ok(()) => (self.next + 1).min(last),
+            Err(Reported) => last,
+        };
     }
 
     fn eat(&mut self, kind: Kind) -> Option<Span> {
@@ -372,14 +378,16 @@ fn shorten(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
 
     /// The complaints about a file, each as `line: message`.
     fn check(source: &str, expect: &[&str]) {
-        let mut problems = Problems::new(source);
+        let limits = Limits::default();
+        let mut problems = Problems::new(source, &limits);
         parse(source, &mut problems);
         let line = |offset: usize| source[..offset].matches('\n').count() + 1;
         let found: Vec<String> = problems
-            .finish()
+            .shown()
             .iter()
             .map(|d| format!("{}: {}", d.span.as_ref().map_or(0, |s| line(s.start)), d.message))
             .collect();

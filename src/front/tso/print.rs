@@ -8,33 +8,40 @@ mod legal;
 mod plain;
 
 use crate::front::fold;
+use crate::limits::{Limit, Limits, Text};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Atom, Edge, Instr, Loc, Pred, Program, Property, Reg, RegExpr, RmwOp, Value, Variable};
 use std::collections::HashSet;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 /// Declarations are broken into lines of about this length.
 const WIDTH: usize = 100;
 
-pub fn write(program: &Program) -> String {
-    let mut parts = plain::plain(program);
-    label_targets(&mut parts);
+/// What a location costs, in steps, beside its text.
+const LOCATION: usize = 16;
+
+pub fn write(program: &Program, limits: &Limits) -> Result<String, Limit> {
+    let mut parts = plain::plain(program, limits)?;
+    label_targets(&mut parts, limits)?;
+    Text::of(limits, |text| write_parts(&parts, text))
+}
+
+fn write_parts(parts: &ProgramParts, text: &mut Text) -> fmt::Result {
     let memory = Memory::new(&parts.memory);
-    let mut text = shared(&parts.memory);
-    for thread in &parts.threads {
-        if !text.is_empty() {
-            text.push('\n');
+    text.write_str(&shared(&parts.memory))?;
+    for (i, thread) in parts.threads.iter().enumerate() {
+        if i > 0 || !parts.memory.is_empty() {
+            text.write_str("\n")?;
         }
-        text += &ThreadText { thread, memory: &memory }.text();
+        ThreadText { thread, memory: &memory }.write(text)?;
     }
     for (i, property) in parts.properties.iter().enumerate() {
         if i == 0 {
-            text.push('\n');
+            text.write_str("\n")?;
         }
-        text += &property_text(property, &parts, &memory);
-        text.push('\n');
+        writeln!(text, "{}", property_text(property, parts, &memory))?;
     }
-    text
+    Ok(())
 }
 
 fn shared(memory: &[Variable]) -> String {
@@ -99,7 +106,7 @@ fn needs_goto(thread: &ThreadParts, from: Loc, to: Loc) -> bool {
 }
 
 /// Gives a label to each location that is named in the text and has none.
-fn label_targets(parts: &mut ProgramParts) {
+fn label_targets(parts: &mut ProgramParts, limits: &Limits) -> Result<(), Limit> {
     let mut named: Vec<HashSet<Loc>> = parts.threads.iter().map(jump_targets).collect();
     for property in &parts.properties {
         property.pred.for_each_atom(&mut |atom| {
@@ -109,6 +116,7 @@ fn label_targets(parts: &mut ProgramParts) {
         });
     }
     for (thread, named) in parts.threads.iter_mut().zip(named) {
+        limits.spend(LOCATION * thread.locations.len())?;
         let taken: HashSet<&String> = thread.locations.iter().flat_map(|l| &l.labels).collect();
         let fresh: Vec<String> = (1..=taken.len() + named.len()).map(|n| format!("L{n}")).collect();
         let mut fresh = fresh.into_iter().filter(|l| !taken.contains(l)).collect::<Vec<_>>().into_iter();
@@ -117,6 +125,7 @@ fn label_targets(parts: &mut ProgramParts) {
             location.labels.extend(fresh.next());
         }
     }
+    Ok(())
 }
 
 fn jump_targets(thread: &ThreadParts) -> HashSet<Loc> {
@@ -151,50 +160,50 @@ struct ThreadText<'a> {
 }
 
 impl ThreadText<'_> {
-    fn text(&self) -> String {
-        let mut text = format!("thread {}\n", self.thread.name);
+    fn write(&self, text: &mut Text) -> fmt::Result {
+        writeln!(text, "thread {}", self.thread.name)?;
         if self.thread.initial != Loc(0) {
             // Nothing stands before the first location, so this jumps unless it is the first one.
-            self.jump(&mut text, None, self.thread.initial);
+            self.jump(text, None, self.thread.initial)?;
         }
         for (from, edges) in edges_by_location(self.thread).iter().enumerate() {
             let from = Loc(from as u32);
             for label in &self.thread.locations[from.index()].labels {
-                let _ = writeln!(text, "{label}:");
+                writeln!(text, "{label}:")?;
             }
             if from != self.thread.end {
-                self.location(&mut text, from, way(edges));
+                self.location(text, from, way(edges))?;
             }
         }
-        text += "end\n";
-        text
+        text.write_str("end\n")
     }
 
-    fn location(&self, text: &mut String, from: Loc, way: Way) {
-        let _ = match &way {
-            Way::On(instr, _) => writeln!(text, "    {}", self.instr(instr)),
+    fn location(&self, text: &mut Text, from: Loc, way: Way) -> fmt::Result {
+        text.spend(LOCATION)?;
+        match &way {
+            Way::On(instr, _) => writeln!(text, "    {}", self.instr(instr))?,
             Way::Branch(condition, taken, _) => {
-                writeln!(text, "    if {} goto {}", self.expr(condition), self.label(*taken))
+                writeln!(text, "    if {} goto {}", self.expr(condition), self.label(*taken))?;
             }
             Way::Choose(ways) => {
                 let labels: Vec<&str> = ways.iter().map(|to| self.label(*to)).collect();
-                writeln!(text, "    choose {}", labels.join(", "))
+                writeln!(text, "    choose {}", labels.join(", "))?;
             }
-        };
-        if let Way::On(_, to) | Way::Branch(_, _, to) = way {
-            self.jump(text, Some(from), to);
+        }
+        match way {
+            Way::On(_, to) | Way::Branch(_, _, to) => self.jump(text, Some(from), to),
+            Way::Choose(_) => Ok(()),
         }
     }
 
-    fn jump(&self, text: &mut String, from: Option<Loc>, to: Loc) {
+    fn jump(&self, text: &mut Text, from: Option<Loc>, to: Loc) -> fmt::Result {
         if from.is_some_and(|from| to.0 == from.0 + 1) {
-            return;
+            return Ok(());
         }
         if to == self.thread.end {
-            text.push_str("    halt\n");
-        } else {
-            let _ = writeln!(text, "    goto {}", self.label(to));
+            return text.write_str("    halt\n");
         }
+        writeln!(text, "    goto {}", self.label(to))
     }
 
     fn label(&self, loc: Loc) -> &str {
@@ -310,7 +319,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn reread(text: &str) -> Program {
-        read(text, &[]).unwrap_or_else(|errors| panic!("{errors:?}\n{text}")).program
+        read(text, &[], &Limits::default()).unwrap_or_else(|errors| panic!("{errors:?}\n{text}")).program
     }
 
     /// What two readings of one program have in common.
@@ -326,16 +335,16 @@ mod tests {
     /// Programs from text come back equal.
     fn check_text(source: &str) {
         let program = reread(source);
-        let text = write(&program);
+        let text = write(&program, &Limits::default()).unwrap();
         assert_eq!(without_places(&reread(&text)), without_places(&program), "{text}");
     }
 
     /// Programs from anywhere come back as text that does not change any more.
     fn check_parts(parts: ProgramParts) -> String {
         let program = Program::new(parts).expect("a valid program");
-        let text = write(&program);
+        let text = write(&program, &Limits::default()).unwrap();
         let again = reread(&text);
-        assert_eq!(write(&again), text);
+        assert_eq!(write(&again, &Limits::default()).unwrap(), text);
         assert_eq!(again.variables().len(), program.variables().len());
         assert_eq!(again.threads().len(), program.threads().len());
         assert_eq!(again.properties().len(), program.properties().len());
@@ -421,7 +430,7 @@ mod tests {
     #[test]
     fn the_text_is_the_one_a_person_would_write() {
         let source = "shared x, a[2] = 1\n\nthread p\n    store [x], 1\nspin:\n    load r, [a + 1]\n    if r == 0 goto spin\nend\n\nnever p.r == 0\n";
-        assert_eq!(write(&reread(source)), source);
+        assert_eq!(write(&reread(source), &Limits::default()).unwrap(), source);
     }
 
     fn edge(from: u32, to: u32, instr: Instr) -> Edge {

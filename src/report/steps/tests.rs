@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::front::tso;
+use crate::limits::Limits;
 use crate::model::EdgeId;
 use crate::query::{Act, Action, Trap};
 use crate::report::text::{self, Style};
@@ -10,7 +11,7 @@ const SB: &str = "shared x, y\nthread p0\n store [x], 1\n load r, [y]\nend\nthre
                   never p0.r == 0 && p1.r == 0\n";
 
 fn program(source: &str) -> Program {
-    tso::read(source, &[]).expect("the test's source is readable").program
+    tso::read(source, &[], &Limits::default()).expect("the test's source is readable").program
 }
 
 /// The event of an edge, with nothing known about it yet.

@@ -6,7 +6,7 @@ use crate::front::tso;
 use crate::query::Limits;
 
 fn read(source: &str) -> Program {
-    tso::read(source, &[]).expect("the test's source is readable").program
+    tso::read(source, &[], &Limits::default()).expect("the test's source is readable").program
 }
 
 fn options() -> RaceOptions {

@@ -13,9 +13,12 @@ use super::layout::{Layout, Registers};
 use super::syntax::{self, Operand};
 use super::{FORMAT, Writer};
 use crate::analysis::liveness::Live;
-use crate::front::Inexpressible;
+use crate::front::{Inexpressible, Unwritten};
 use crate::model::{Edge, Expr, Instr, Loc, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+/// What it costs to write a location, in steps of an analysis.
+const LOCATION: usize = 50;
 
 /// A place to jump to: a location of the thread by its number, or one made up, with numbers behind those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,17 +84,18 @@ impl<'a> Assembly<'a> {
     }
 
     /// The thread's column; its labels are new among the names.
-    pub fn column(mut self, body: &Body<'a>, names: &mut HashSet<String>) -> Result<Column, Inexpressible> {
+    pub fn column(mut self, body: &Body<'a>, names: &mut HashSet<String>) -> Result<Column, Unwritten> {
         let end = body.thread.end();
         let first = body.locations.first().copied().unwrap_or(end);
         self.go(body.thread.initial(), first);
         for (i, &loc) in body.locations.iter().enumerate() {
+            self.writer.limits.spend(LOCATION)?;
             let next = body.locations.get(i + 1).copied().unwrap_or(end);
             self.location(body, loc, next)?;
         }
         self.lines.push(Line::Label(at(end)));
         match self.foreign {
-            Some(foreign) => Err(foreign),
+            Some(foreign) => Err(foreign.into()),
             None => Ok(Column { cells: text(self.lines, self.writer.arch, names), bases: self.bases }),
         }
     }

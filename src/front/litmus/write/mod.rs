@@ -83,7 +83,6 @@ impl Writer<'_> {
         let mut columns = Vec::new();
         let mut taken = std::mem::take(&mut layout.names);
         for ((t, body), registers) in self.program.thread_ids().zip(&bodies).zip(&registers) {
-            self.limits.spend(self.program.thread(t).graph().edge_count())?;
             columns.push(Assembly::new(self, &layout, registers, t, &live).column(body, &mut taken)?);
         }
         let (program, intervals, arch) = (self.program, self.intervals, self.arch);
@@ -97,6 +96,8 @@ impl Writer<'_> {
             arch,
             was_read: self.test.is_some(),
         };
+        let cells = columns.iter().flat_map(|column| &column.cells).map(String::len).sum();
+        self.limits.reserve(cells)?;
         let mut text = self.header(name, &names);
         text += &self.initial(&names, &columns);
         text += &table(&numbers, columns.into_iter().map(|column| column.cells).collect());

@@ -8,7 +8,7 @@ use crate::limits::Limits;
 use crate::model::{BinOp, Program};
 
 fn program(source: &str) -> Program {
-    tso::read(source, &[]).expect("the test's source is readable").program
+    tso::read(source, &[], &Limits::default()).expect("the test's source is readable").program
 }
 
 #[track_caller]

@@ -7,7 +7,7 @@ use crate::front::problems::{Problem, Problems, Span};
 use crate::front::tso::ast::{Name, Stmt, Thread};
 use std::collections::{HashMap, HashSet};
 
-pub fn check(thread: &Thread, problems: &mut Problems) {
+pub fn check<'s>(thread: &Thread<'s>, problems: &mut Problems<'s>) {
     let mut checker = Checker { problems, scopes: Vec::new(), hidden: HashSet::new() };
     hidden_labels(&thread.body, 0, &mut checker.hidden);
     checker.body(&thread.body, Flow::Arrives);
@@ -22,7 +22,7 @@ enum Flow {
 }
 
 struct Checker<'s, 'p> {
-    problems: &'p mut Problems,
+    problems: &'p mut Problems<'s>,
     scopes: Vec<HashMap<&'s str, Span>>,
     /// Labels inside braces, to explain why a jump does not find them.
     hidden: HashSet<&'s str>,
@@ -33,6 +33,9 @@ impl<'s> Checker<'s, '_> {
         let scope = self.scope(body);
         self.scopes.push(scope);
         for statement in body {
+            if self.problems.spend(1).is_err() {
+                break;
+            }
             flow = match statement {
                 Stmt::Label(_) | Stmt::Bad => Flow::Arrives,
                 Stmt::Repeat { body, .. } => self.body(body, flow),

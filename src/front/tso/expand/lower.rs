@@ -32,7 +32,7 @@ pub trait Leaves<'s> {
         false
     }
 
-    fn problems(&mut self) -> &mut Problems;
+    fn problems(&mut self) -> &mut Problems<'s>;
 }
 
 pub fn lower<'s, L: Leaves<'s>>(leaves: &mut L, e: &ast::Expr<'s>) -> Result<Expr<L::Leaf>, Reported> {
@@ -55,6 +55,7 @@ impl<'s, L: Leaves<'s>> Lowering<'_, L> {
         if self.level == MAX_LEVEL {
             return Err(self.too_deep(e.span()));
         }
+        self.leaves.problems().spend(1)?;
         self.level += 1;
         let tree = match e {
             ast::Expr::Number(value, _) => Ok(Tree { expr: Expr::Const(*value), depth: 1 }),

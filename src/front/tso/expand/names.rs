@@ -5,7 +5,7 @@
 
 use super::lower::{Leaves, Role, lower};
 use crate::front::fold::Leaf;
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Bound, Expr, File, Init, Name, Param, Range, Shared};
 use crate::model::{self, MAX_CELLS, Value, Variable};
 use std::collections::{HashMap, HashSet};
@@ -70,7 +70,7 @@ impl<'s> Names<'s, '_> {
         &self,
         e: &Expr<'s>,
         locals: &Locals<'s>,
-        problems: &mut Problems,
+        problems: &mut Problems<'s>,
     ) -> Result<Value, Reported> {
         match lower(&mut Constants { names: self, locals, problems }, e)? {
             model::Expr::Const(value) => Ok(value),
@@ -83,7 +83,7 @@ impl<'s> Names<'s, '_> {
         &self,
         range: &Range<'s>,
         locals: &Locals<'s>,
-        problems: &mut Problems,
+        problems: &mut Problems<'s>,
     ) -> Result<(Value, Value), Reported> {
         let lo = self.constant(&range.lo, locals, problems);
         let hi = self.constant(&range.hi, locals, problems);
@@ -100,7 +100,7 @@ impl<'s> Names<'s, '_> {
 pub fn declare<'s, 'f>(
     file: &'f File<'s>,
     defines: &[(String, Value)],
-    problems: &mut Problems,
+    problems: &mut Problems<'s>,
 ) -> (Names<'s, 'f>, Vec<Variable>) {
     let mut names = Names { params: HashMap::new(), shared: HashMap::new(), doubtful: &file.doubtful };
     let declared = check_declared_once(file, problems);
@@ -117,13 +117,16 @@ pub fn declare<'s, 'f>(
 }
 
 /// Where each name is declared first. A second declaration is an error, and ignored from then on.
-fn check_declared_once<'s>(file: &File<'s>, problems: &mut Problems) -> HashMap<&'s str, Span> {
+fn check_declared_once<'s>(file: &File<'s>, problems: &mut Problems<'s>) -> HashMap<&'s str, Span> {
     let params = file.params.iter().map(|p| (p.name, "parameter"));
     let shared = file.shared.iter().map(|v| (v.name, "shared variable"));
     let mut all: Vec<_> = params.chain(shared).collect();
     all.sort_by_key(|(name, _)| name.span.start);
     let mut first: HashMap<&str, (Span, &str)> = HashMap::new();
     for (name, what) in all {
+        if problems.spend(INSTRUCTION).is_err() {
+            break;
+        }
         match first.get(name.text) {
             None => {
                 first.insert(name.text, (name.span, what));
@@ -145,7 +148,7 @@ fn declare_params<'s>(
     declared: &HashMap<&'s str, Span>,
     defines: &[(String, Value)],
     names: &mut Names<'s, '_>,
-    problems: &mut Problems,
+    problems: &mut Problems<'s>,
 ) {
     // Above its declaration a parameter is known but has no value, so that its uses there are noticed.
     let extent = |param: &Param<'s>| param.name.span.to(param.value.span());
@@ -176,7 +179,7 @@ fn declare_shared<'s>(
     file: &File<'s>,
     declared: &HashMap<&'s str, Span>,
     names: &mut Names<'s, '_>,
-    problems: &mut Problems,
+    problems: &mut Problems<'s>,
 ) -> Vec<Option<usize>> {
     let mut sizes: Vec<Option<usize>> = file
         .shared
@@ -202,7 +205,7 @@ fn declare_shared<'s>(
 }
 
 /// A size that is wrong counts as 1, so that reading can go on.
-fn size<'s>(variable: &Shared<'s>, names: &Names<'s, '_>, problems: &mut Problems) -> usize {
+fn size<'s>(variable: &Shared<'s>, names: &Names<'s, '_>, problems: &mut Problems<'s>) -> usize {
     let Some(e) = &variable.size else { return 1 };
     let Ok(size) = names.constant(e, &Vec::new(), problems) else { return 1 };
     match usize::try_from(size) {
@@ -221,7 +224,7 @@ fn cells<'s>(
     variable: &Shared<'s>,
     size: usize,
     names: &Names<'s, '_>,
-    problems: &mut Problems,
+    problems: &mut Problems<'s>,
 ) -> Vec<Value> {
     let mut value = |e| names.constant(e, &Vec::new(), problems).unwrap_or(0);
     match &variable.init {
@@ -253,7 +256,7 @@ impl Leaf for NoLeaf {}
 struct Constants<'a, 's, 'f> {
     names: &'a Names<'s, 'f>,
     locals: &'a Locals<'s>,
-    problems: &'a mut Problems,
+    problems: &'a mut Problems<'s>,
 }
 
 impl<'s> Leaves<'s> for Constants<'_, 's, '_> {
@@ -279,7 +282,7 @@ impl<'s> Leaves<'s> for Constants<'_, 's, '_> {
         }
     }
 
-    fn problems(&mut self) -> &mut Problems {
+    fn problems(&mut self) -> &mut Problems<'s> {
         self.problems
     }
 }

@@ -7,7 +7,7 @@ use super::lower::{Leaves, Role, lower};
 use super::names::{Locals, Meaning, Names, used_too_early};
 use super::thread::Unrolled;
 use crate::front::fold;
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Expr, HowMany, Name, Property, Quantifier, ThreadRef};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::{self, Addr, Atom, BinOp, Loc, Pred, ThreadId, Value};
@@ -42,7 +42,7 @@ pub struct Query<'a, 's, 'f> {
     pub names: &'a Names<'s, 'f>,
     pub cast: &'a Cast<'s>,
     pub cells: usize,
-    pub problems: &'a mut Problems,
+    pub problems: &'a mut Problems<'s>,
     pub locals: Locals<'s>,
     pub atoms: usize,
 }
@@ -103,7 +103,7 @@ impl<'s> Query<'_, 's, '_> {
     fn spend(&mut self, atoms: usize, span: Span) -> Result<(), Reported> {
         self.atoms = self.atoms.saturating_add(atoms);
         if self.atoms <= MAX_ATOMS {
-            return Ok(());
+            return self.problems.spend(INSTRUCTION * atoms);
         }
         let problem = Problem::error("this property unfolds to too many cases").at(span);
         Err(self.problems.report(problem.help("quantify over smaller ranges")))
@@ -209,7 +209,7 @@ impl<'s> Leaves<'s> for Query<'_, 's, '_> {
         matches!(self.names.meaning(name, &self.locals), Meaning::Address(_))
     }
 
-    fn problems(&mut self) -> &mut Problems {
+    fn problems(&mut self) -> &mut Problems<'s> {
         self.problems
     }
 }
@@ -312,6 +312,7 @@ impl<'s> Query<'_, 's, '_> {
     fn label(&mut self, t: ThreadId, thread: &ThreadRef, label: &Name<'s>) -> Result<Vec<Loc>, Reported> {
         let unrolled = &self.cast.threads[t.index()];
         if let Some(locs) = unrolled.labels.get(label.text) {
+            self.problems.spend(locs.len())?;
             return Ok(fold::places(locs.iter().copied()));
         }
         if !unrolled.complete {

@@ -7,7 +7,7 @@
 use super::lower::{Leaves, Role, lower};
 use super::names::{Locals, Meaning, Names, used_too_early};
 use crate::front::flow::{self, Action, Label, LabelId, Step};
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Expr, Name, Op, Range, Stmt};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::program::ThreadParts;
@@ -48,13 +48,14 @@ pub struct Unroller<'a, 's, 'f> {
     pub source: &'s str,
     pub names: &'a Names<'s, 'f>,
     pub locals: Locals<'s>,
-    pub problems: &'a mut Problems,
+    pub problems: &'a mut Problems<'s>,
     pub budget: &'a mut Budget,
 }
 
 impl<'s> Unroller<'_, 's, '_> {
-    /// Nothing comes back once the budget is spent.
+    /// Nothing comes back once the budget is spent, or a limit reached.
     pub fn thread(self, name: String, body: &[Stmt<'s>]) -> Result<Unrolled<'s>, Reported> {
+        self.problems.spend(body.len())?;
         let mut thread = Thread {
             own_labels: own_labels(body).collect(),
             copy_labels: HashSet::new(),
@@ -69,7 +70,7 @@ impl<'s> Unroller<'_, 's, '_> {
         };
         thread.body(body)?;
         thread.warn_of_unassigned_registers();
-        Ok(thread.finish(name))
+        thread.finish(name)
     }
 }
 
@@ -139,6 +140,7 @@ impl<'s> Thread<'_, 's, '_> {
             return Err(self.context.problems.report(problem));
         }
         self.context.budget.rounds -= 1 + labels;
+        self.context.problems.spend(INSTRUCTION * (1 + labels))?;
         self.context.locals.push((var.text, k));
         self.copies.push(k);
         let done = self.body(body);
@@ -149,6 +151,7 @@ impl<'s> Thread<'_, 's, '_> {
 
     /// A choice costs as much as it has ways.
     fn spend(&mut self, instructions: usize, span: Span) -> Result<(), Reported> {
+        self.context.problems.spend(INSTRUCTION * instructions)?;
         let budget = &mut self.context.budget.instructions;
         *budget = budget.saturating_sub(instructions);
         if *budget > 0 {
@@ -366,7 +369,7 @@ impl<'s> Leaves<'s> for Thread<'_, 's, '_> {
         matches!(self.context.names.meaning(name, &self.context.locals), Meaning::Address(_))
     }
 
-    fn problems(&mut self) -> &mut Problems {
+    fn problems(&mut self) -> &mut Problems<'s> {
         self.context.problems
     }
 }
@@ -408,8 +411,8 @@ impl<'s> Thread<'_, 's, '_> {
         }
     }
 
-    fn finish(self, name: String) -> Unrolled<'s> {
-        let graph = flow::graph(self.steps, self.labels);
+    fn finish(self, name: String) -> Result<Unrolled<'s>, Reported> {
+        let graph = flow::graph(self.steps, self.labels, self.context.problems)?;
         let mut labels: HashMap<Cow<str>, Vec<Loc>> = HashMap::new();
         for (written, loc) in self.written.into_iter().zip(graph.labels) {
             labels.entry(Cow::Borrowed(written)).or_default().push(loc);
@@ -419,7 +422,7 @@ impl<'s> Thread<'_, 's, '_> {
                 labels.entry(Cow::Owned(copy.clone())).or_insert_with(|| vec![Loc(loc as u32)]);
             }
         }
-        Unrolled {
+        Ok(Unrolled {
             parts: ThreadParts {
                 name,
                 registers: self.registers.names.iter().map(|r| r.to_string()).collect(),
@@ -431,6 +434,6 @@ impl<'s> Thread<'_, 's, '_> {
             labels,
             registers: self.registers.ids,
             complete: self.complete,
-        }
+        })
     }
 }

@@ -7,27 +7,30 @@
 //! Invariant: locations come in the order of the text, `end` last; expressions are folded as the reader
 //! folds them; names are legal.
 
+use super::LOCATION;
 use super::legal;
 use crate::front::fold::{self, Leaf};
+use crate::limits::{Limit, Limits};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Atom, BinOp, Edge, Expr, Instr, Loc, Location, Program, Reg, RegExpr, RmwOp, UnOp};
 use std::collections::HashSet;
 
-pub fn plain(program: &Program) -> ProgramParts {
-    let mut parts = program.to_parts();
+pub fn plain(program: &Program, limits: &Limits) -> Result<ProgramParts, Limit> {
+    let mut parts = copy(program, limits)?;
     let memory = legal::names(parts.memory.iter().map(|v| v.name.as_str()), &HashSet::new());
     let threads = legal::thread_names(parts.threads.iter().map(|t| t.name.as_str()));
     let asked = registers_asked_for(&parts);
     let reserved: HashSet<String> = memory.iter().cloned().collect();
     let mut places = Vec::new();
-    for ((thread, name), asked) in parts.threads.iter_mut().zip(threads).zip(&asked) {
+    let given = std::mem::take(&mut parts.threads);
+    for ((mut thread, name), asked) in given.into_iter().zip(threads).zip(&asked) {
         thread.name = name;
         thread.registers = legal::names(thread.registers.iter().map(String::as_str), &reserved);
-        fold_instructions(thread, &reserved);
-        let laid_out = Layout::new(thread, asked).build();
-        *thread = laid_out.thread;
-        name_labels(thread);
+        fold_instructions(&mut thread, &reserved, limits)?;
+        let mut laid_out = Layout::new(thread, asked, limits)?.build(limits)?;
+        name_labels(&mut laid_out.thread, limits)?;
+        parts.threads.push(laid_out.thread);
         places.push(laid_out.places);
     }
     for (variable, name) in parts.memory.iter_mut().zip(memory) {
@@ -46,7 +49,36 @@ pub fn plain(program: &Program) -> ProgramParts {
             atom => Expr::Atom(atom),
         });
     }
-    parts
+    Ok(parts)
+}
+
+/// The parts of the program without the users' text, which is not printed.
+fn copy(program: &Program, limits: &Limits) -> Result<ProgramParts, Limit> {
+    let mut threads = Vec::with_capacity(program.threads().len());
+    for thread in program.threads() {
+        let mut edges = Vec::with_capacity(thread.graph().edge_count());
+        for (_, edge) in thread.edges() {
+            limits.spend(LOCATION)?;
+            let (from, to, instr) = (edge.from, edge.to, edge.instr.clone());
+            edges.push(Edge { from, to, instr, line: 0, text: String::new(), origin: None });
+        }
+        let mut locations = Vec::with_capacity(thread.graph().node_count());
+        for loc in thread.locations() {
+            limits.spend(LOCATION)?;
+            locations.push(thread.location(loc).clone());
+        }
+        let (name, registers) = (thread.name().to_string(), thread.registers().to_vec());
+        threads.push(ThreadParts {
+            name,
+            registers,
+            locations,
+            edges,
+            initial: thread.initial(),
+            end: thread.end(),
+        });
+    }
+    let (memory, properties) = (program.variables().to_vec(), program.properties().to_vec());
+    Ok(ProgramParts { memory, threads, properties })
 }
 
 /// The registers of each thread that properties name.
@@ -62,8 +94,9 @@ fn registers_asked_for(parts: &ProgramParts) -> Vec<HashSet<Reg>> {
     asked
 }
 
-fn name_labels(thread: &mut ThreadParts) {
+fn name_labels(thread: &mut ThreadParts, limits: &Limits) -> Result<(), Limit> {
     for location in &mut thread.locations {
+        limits.spend(LOCATION)?;
         let mut seen = HashSet::new();
         location.labels.retain(|label| seen.insert(label.clone()));
     }
@@ -72,13 +105,19 @@ fn name_labels(thread: &mut ThreadParts) {
     for label in thread.locations.iter_mut().flat_map(|l| &mut l.labels) {
         *label = names.next().unwrap_or_default();
     }
+    Ok(())
 }
 
 /// Folds every expression. A constant division by zero, which no file may contain, becomes a division by a
 /// register that nobody assigns to.
-fn fold_instructions(thread: &mut ThreadParts, reserved: &HashSet<String>) {
+fn fold_instructions(
+    thread: &mut ThreadParts,
+    reserved: &HashSet<String>,
+    limits: &Limits,
+) -> Result<(), Limit> {
     let zero = Reg(thread.registers.len() as u16);
     for edge in &mut thread.edges {
+        limits.spend(LOCATION)?;
         for e in exprs(&mut edge.instr) {
             let original = std::mem::replace(e, Expr::Const(0));
             *e = folded_with_zero(original, zero);
@@ -93,6 +132,7 @@ fn fold_instructions(thread: &mut ThreadParts, reserved: &HashSet<String>) {
         let taken = thread.registers.iter().chain(reserved).cloned().collect();
         thread.registers.push(legal::fresh("zero", &taken));
     }
+    Ok(())
 }
 
 fn exprs(instr: &mut Instr) -> Vec<&mut RegExpr> {
@@ -176,23 +216,24 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(thread: &ThreadParts, asked: &HashSet<Reg>) -> Layout {
+    fn new(mut thread: ThreadParts, asked: &HashSet<Reg>, limits: &Limits) -> Result<Layout, Limit> {
         let mut edges: Vec<Vec<Edge>> = vec![Vec::new(); thread.locations.len()];
         let mut mentioned = HashSet::new();
-        for edge in &thread.edges {
+        for edge in std::mem::take(&mut thread.edges) {
+            limits.spend(LOCATION)?;
             mentioned.extend(edge.instr.target());
             for e in edge.instr.exprs() {
                 e.for_each_atom(&mut |r| mentioned.extend([*r]));
             }
-            edges[edge.from.index()].push(edge.clone());
+            edges[edge.from.index()].push(edge);
         }
         let shapes: Vec<Shape> = edges.into_iter().map(shape).collect();
         let mut silent: Vec<Reg> = asked.difference(&mentioned).copied().collect();
         silent.sort_unstable();
-        Layout { thread: thread.clone(), shapes, silent }
+        Ok(Layout { thread, shapes, silent })
     }
 
-    fn build(self) -> LaidOut {
+    fn build(self, limits: &Limits) -> Result<LaidOut, Limit> {
         let places = self.places();
         let home = |old: Loc| places[old.index()][0];
         let mut edges = Vec::new();
@@ -205,6 +246,7 @@ impl Layout {
             add(Loc(i as u32), to, Instr::Assign { dst: *reg, value: Expr::Const(0) });
         }
         for (old, shape) in self.shapes.into_iter().enumerate() {
+            limits.spend(LOCATION)?;
             if old == self.thread.end.index() {
                 continue;
             }
@@ -242,7 +284,7 @@ impl Layout {
             initial: first,
             end,
         };
-        LaidOut { thread, places }
+        Ok(LaidOut { thread, places })
     }
 
     /// Numbers the locations in the order of the text: first the silent registers, last the end.
