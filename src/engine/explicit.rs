@@ -6,7 +6,7 @@
 
 use super::{Internal, Options, Subject, confirm};
 use crate::certify::{Checked, Outcome};
-use crate::machine::{Memory, ProgramMachine};
+use crate::machine::{MemoryModel, ProgramMachine};
 use crate::query::{Answer, Limit, Limits, Model, Proof, Stats};
 use crate::reach::{Search, explore};
 
@@ -17,8 +17,8 @@ pub fn check(
     most: Option<u64>,
 ) -> Result<Outcome, Internal> {
     let memory = match options.model {
-        Model::Sc => Memory::Sc,
-        Model::Tso => Memory::Tso(options.buffer),
+        Model::Sc => MemoryModel::Sc,
+        Model::Tso => MemoryModel::Tso(options.buffer),
     };
     let unknown = |limit: Limit| Outcome {
         answer: Answer::Unknown(limit),

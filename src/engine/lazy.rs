@@ -13,7 +13,7 @@ use super::{Internal, Options, Subject, confirm, settled};
 use crate::analysis::interval::{Interval, range};
 use crate::certify::{self, Checked, Outcome};
 use crate::extend::{DelayedPath, Extended, Form, Refused, extend, project};
-use crate::machine::{Memory, ProgramMachine};
+use crate::machine::{MemoryModel, ProgramMachine};
 use crate::model::{Atom, EdgeId, Instr, Origin, Program, Thread, ThreadId};
 use crate::query::{Answer, Clause, Delay, Goal, Limit, Limits, Model, Proof, Round, Stats, When, Witness};
 use crate::reach::visited::MAX_WORDS;
@@ -234,7 +234,7 @@ impl<'a> Lazy<'a> {
     fn search(&mut self, first: bool, round: &mut Round) -> Result<(Found, usize), Limit> {
         let Extended { program, goal } = &self.current;
         let Options { order, workers, reductions, .. } = *self.options;
-        let machine = ProgramMachine::new(program, goal, Memory::Sc, reductions, self.limits)?;
+        let machine = ProgramMachine::new(program, goal, MemoryModel::Sc, reductions, self.limits)?;
         let words = machine.words();
         self.stats.interchangeable = machine.interchangeable();
         let full = Search::new(order, workers);

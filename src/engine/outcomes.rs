@@ -6,7 +6,7 @@
 //! one that a run reaches, nothing is there that should not be.
 
 use super::Options;
-use crate::machine::{Ending, Memory, ProgramMachine};
+use crate::machine::{Ending, MemoryModel, ProgramMachine};
 use crate::model::{Atom, Expr, Pred, Program, Value};
 use crate::query::Reductions;
 use crate::query::{Action, Clause, Goal, Limit, Limits, Model, Outcomes, Stats, When};
@@ -19,8 +19,8 @@ use std::time::Instant;
 pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Limits) -> Outcomes {
     let start = Instant::now();
     let memory = match options.model {
-        Model::Sc => Memory::Sc,
-        Model::Tso => Memory::Tso(options.buffer),
+        Model::Sc => MemoryModel::Sc,
+        Model::Tso => MemoryModel::Tso(options.buffer),
     };
     // Who ends with which value matters here.
     let mut reductions = Reductions { symmetry: false, ..options.reductions };

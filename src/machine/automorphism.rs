@@ -16,7 +16,7 @@
 //! generate all permutations of them: a *group*.
 //! Not here: what the machine does with groups (`symmetry`).
 
-use super::compile::{CClause, CThread, Code, Compiled, Fold, Modify, Node, Op, SlotAtom};
+use super::compile::{CClause, CInstr, CThread, Code, Compiled, Fold, Modify, Node, SlotAtom};
 use crate::analysis::access::Access;
 use crate::model::{BinOp, Expr, UnOp, Value};
 use crate::query::When;
@@ -82,11 +82,11 @@ fn registers(code: &Compiled, t: usize) -> usize {
 }
 
 fn same_shape(t: &CThread, u: &CThread) -> bool {
-    let kind = |op: &Op| std::mem::discriminant(op);
+    let kind = |op: &CInstr| std::mem::discriminant(op);
     let same_node = |(m, n): (&Node, &Node)| {
         let mut edges = m.edges.iter().zip(&n.edges);
         m.edges.len() == n.edges.len()
-            && edges.all(|(d, e)| d.id == e.id && d.to == e.to && kind(&d.op) == kind(&e.op))
+            && edges.all(|(d, e)| d.id == e.id && d.to == e.to && kind(&d.instr) == kind(&e.instr))
     };
     t.nodes.len() == u.nodes.len() && t.nodes.iter().zip(&u.nodes).all(same_node)
 }
@@ -133,7 +133,7 @@ struct Sorts(Vec<u32>);
 impl Sorts {
     fn of(code: &Compiled) -> Sorts {
         let mut sorts = Sorts((0..(code.memory + code.cells) as u32).collect());
-        for op in code.threads.iter().flat_map(|t| &t.nodes).flat_map(|n| &n.edges).map(|e| &e.op) {
+        for op in code.threads.iter().flat_map(|t| &t.nodes).flat_map(|n| &n.edges).map(|e| &e.instr) {
             sorts.learn(code, op);
         }
         for clause in &code.clauses {
@@ -178,7 +178,7 @@ impl Sorts {
         }
     }
 
-    fn learn(&mut self, code: &Compiled, op: &Op) {
+    fn learn(&mut self, code: &Compiled, op: &CInstr) {
         for code in op.codes() {
             self.compare(&code.tree(), &|s| Some(*s));
         }
@@ -187,10 +187,10 @@ impl Sorts {
             cells.for_each(|cell| self.join(code.memory as u32, cell as u32));
         }
         match op {
-            Op::Assign { dst, value: Code::Slot(s) } => self.join(*dst, *s),
-            Op::Load { dst, addr } => self.join_cells(code, *dst, addr),
-            Op::Store { addr, value } => self.store(code, addr, value),
-            Op::Rmw { dst, addr, op } => {
+            CInstr::Assign { dst, value: Code::Slot(s) } => self.join(*dst, *s),
+            CInstr::Load { dst, addr } => self.join_cells(code, *dst, addr),
+            CInstr::Store { addr, value } => self.store(code, addr, value),
+            CInstr::Rmw { dst, addr, op } => {
                 self.join_cells(code, *dst, addr);
                 match op {
                     Modify::Swap(v) => self.store(code, addr, v),
@@ -224,7 +224,7 @@ impl Sorts {
         for r in 0..registers(code, t) {
             self.join((code.register_base[t] + r) as u32, (code.register_base[u] + r) as u32);
         }
-        let ops = |t: usize| code.threads[t].nodes.iter().flat_map(|n| &n.edges).map(|e| &e.op);
+        let ops = |t: usize| code.threads[t].nodes.iter().flat_map(|n| &n.edges).map(|e| &e.instr);
         for (p, q) in ops(t).zip(ops(u)) {
             let cells =
                 (p.address().and_then(|a| cell_slot(code, a)), q.address().and_then(|a| cell_slot(code, a)));
@@ -284,7 +284,7 @@ impl<'a> Swap<'a> {
             new_values: vec![],
             growing: true,
         };
-        let ops = |t: usize| code.threads[t].nodes.iter().flat_map(|n| &n.edges).map(|e| &e.op);
+        let ops = |t: usize| code.threads[t].nodes.iter().flat_map(|n| &n.edges).map(|e| &e.instr);
         let proposed = ops(a).zip(ops(b)).all(|(p, q)| swap.same_op(p, q));
         swap.growing = false;
         (proposed && swap.is_automorphism()).then_some(swap)
@@ -363,7 +363,7 @@ impl<'a> Swap<'a> {
     }
 
     fn same_node(&mut self, m: &Node, n: &Node) -> bool {
-        let facts = |n: &Node| (n.stop, n.may_hurry, n.may_trap, n.lost, n.visible);
+        let facts = |n: &Node| (n.scheduling_point, n.may_be_ample, n.may_trap, n.lost, n.visible);
         facts(m) == facts(n)
             && self.access(m.future) == n.future
             && m.next.map(|a| self.access(a)) == n.next
@@ -374,7 +374,7 @@ impl<'a> Swap<'a> {
             && m.edges
                 .iter()
                 .zip(&n.edges)
-                .all(|(d, e)| d.id == e.id && d.to == e.to && self.same_op(&d.op, &e.op))
+                .all(|(d, e)| d.id == e.id && d.to == e.to && self.same_op(&d.instr, &e.instr))
     }
 
     fn same_fold(&self, d: &Fold, e: &Fold) -> bool {
@@ -404,29 +404,31 @@ impl<'a> Swap<'a> {
             && bounds.is_none_or(|i| moved.clone().all(|(_, v)| i.lo <= *v && *v <= i.hi))
     }
 
-    fn same_op(&mut self, p: &Op, q: &Op) -> bool {
+    fn same_op(&mut self, p: &CInstr, q: &CInstr) -> bool {
         let target = |swap: &Swap, d: u32, e: u32| swap.slot(d) == e;
         match (p, q) {
-            (Op::Assign { dst: d, value: x }, Op::Assign { dst: e, value: y }) => {
+            (CInstr::Assign { dst: d, value: x }, CInstr::Assign { dst: e, value: y }) => {
                 target(self, *d, *e) && self.same(x, y, Use::Sort(self.sorts[*d as usize]))
             }
-            (Op::Any { dst: d, lo, hi }, Op::Any { dst: e, lo: l, hi: h }) => {
+            (CInstr::Any { dst: d, lo, hi }, CInstr::Any { dst: e, lo: l, hi: h }) => {
                 target(self, *d, *e) && (lo, hi) == (l, h) && !self.moves(self.sorts[*d as usize])
             }
-            (Op::Assume(x), Op::Assume(y)) | (Op::Assert(x), Op::Assert(y)) => self.same(x, y, Use::Truth),
-            (Op::Load { dst: d, addr: a }, Op::Load { dst: e, addr: b }) => {
+            (CInstr::Assume(x), CInstr::Assume(y)) | (CInstr::Assert(x), CInstr::Assert(y)) => {
+                self.same(x, y, Use::Truth)
+            }
+            (CInstr::Load { dst: d, addr: a }, CInstr::Load { dst: e, addr: b }) => {
                 target(self, *d, *e) && self.same_address(a, b)
             }
-            (Op::Store { addr: a, value: x }, Op::Store { addr: b, value: y }) => {
+            (CInstr::Store { addr: a, value: x }, CInstr::Store { addr: b, value: y }) => {
                 self.same_address(a, b) && self.same(x, y, self.contents(a))
             }
-            (Op::Rmw { dst: d, addr: a, op: f }, Op::Rmw { dst: e, addr: b, op: g }) => {
+            (CInstr::Rmw { dst: d, addr: a, op: f }, CInstr::Rmw { dst: e, addr: b, op: g }) => {
                 target(self, *d, *e)
                     && self.same_address(a, b)
                     && self.same_modification(f, g, self.contents(a))
             }
-            (Op::Nop, Op::Nop) | (Op::Fence, Op::Fence) => true,
-            (Op::Lock, Op::Lock) | (Op::Unlock, Op::Unlock) => true,
+            (CInstr::Nop, CInstr::Nop) | (CInstr::Fence, CInstr::Fence) => true,
+            (CInstr::Lock, CInstr::Lock) | (CInstr::Unlock, CInstr::Unlock) => true,
             _ => false,
         }
     }

@@ -1,6 +1,6 @@
 //! Which of the states that differ by the names of threads alone is stored? One representative of each orbit.
 //!
-//! For every group of interchangeable threads (`alike`) the members are sorted by what they and their cells hold, and
+//! For every group of interchangeable threads (`automorphism`) the members are sorted by what they and their cells hold, and
 //! the state is renamed accordingly: locations, registers, cells, buffers, the owner of the lock, and the values that
 //! stand for members. To be told apart, a value is compared as what it is to the member that holds it: itself,
 //! another one, or nobody. Where members name each other, the sorting is repeated with the places they got.
@@ -140,19 +140,13 @@ impl Symmetry {
         self.orbits.iter().map(|o| &o.group.members[..])
     }
 
-    /// Turns the state, in which dead registers have been buried, into its representative. What the `forgotten` cells
+    /// Turns the state, in which dead registers have been buried, into its representative. What the `dead` cells
     /// hold says nothing; the answer is whether somebody got another place, and they may hold something else now.
-    pub fn represent(
-        &self,
-        code: &Compiled,
-        work: &mut Work,
-        forgotten: &Cells,
-        renaming: &mut Renaming,
-    ) -> bool {
+    pub fn represent(&self, code: &Compiled, work: &mut Work, dead: &Cells, renaming: &mut Renaming) -> bool {
         renaming.begin(code.threads.len());
         let mut any = false;
         for orbit in &self.orbits {
-            self.sort(orbit, work, forgotten, renaming);
+            self.sort(orbit, work, dead, renaming);
             if renaming.order.iter().enumerate().any(|(new, old)| new != *old) {
                 self.rename(code, orbit, work, renaming);
                 any = true;
@@ -162,17 +156,11 @@ impl Symmetry {
     }
 
     /// Threads whose steps need not be explored because a twin's are: each with that twin.
-    pub fn twins(
-        &self,
-        work: &Work,
-        forgotten: &Cells,
-        renaming: &mut Renaming,
-        twins: &mut Vec<(usize, usize)>,
-    ) {
+    pub fn twins(&self, work: &Work, dead: &Cells, renaming: &mut Renaming, twins: &mut Vec<(usize, usize)>) {
         twins.clear();
         for orbit in &self.orbits {
             renaming.all_alike(orbit.group.members.len());
-            let crosses = self.describe(orbit, work, forgotten, renaming);
+            let crosses = self.describe(orbit, work, dead, renaming);
             if crosses || self.is_named_outside(orbit, work) {
                 continue;
             }
@@ -183,11 +171,11 @@ impl Symmetry {
     }
 
     /// Sorts the members; `renaming.order` says how.
-    fn sort(&self, orbit: &Orbit, work: &Work, forgotten: &Cells, renaming: &mut Renaming) {
+    fn sort(&self, orbit: &Orbit, work: &Work, dead: &Cells, renaming: &mut Renaming) {
         renaming.order.clear();
         renaming.order.extend(0..orbit.group.members.len());
         renaming.all_alike(orbit.group.members.len());
-        let crosses = self.describe(orbit, work, forgotten, renaming);
+        let crosses = self.describe(orbit, work, dead, renaming);
         renaming.sort();
         if !crosses {
             return;
@@ -198,14 +186,14 @@ impl Symmetry {
                 return;
             }
             renaming.ranks = next;
-            self.describe(orbit, work, forgotten, renaming);
+            self.describe(orbit, work, dead, renaming);
             renaming.sort();
         }
     }
 
     /// Writes down all that can be said of each member without saying who it is; the answer is whether a member holds
     /// what stands for another.
-    fn describe(&self, orbit: &Orbit, work: &Work, forgotten: &Cells, renaming: &mut Renaming) -> bool {
+    fn describe(&self, orbit: &Orbit, work: &Work, dead: &Cells, renaming: &mut Renaming) -> bool {
         let Renaming { keys, ends, ranks, .. } = renaming;
         let (vals, owner) = (&work.vals, work.vals[self.lock]);
         keys.clear();
@@ -215,8 +203,7 @@ impl Symmetry {
             key.plain(vals[t]);
             for &slot in &orbit.shared {
                 let slot = slot as usize;
-                let named =
-                    !self.is_forgotten(slot, forgotten) && orbit.named_by(slot, vals[slot]) == Some(i);
+                let named = !self.is_dead(slot, dead) && orbit.named_by(slot, vals[slot]) == Some(i);
                 key.plain(named as Value);
             }
             key.plain((owner == t as Value + 1) as Value);
@@ -226,19 +213,19 @@ impl Symmetry {
             for slot in registers.chain(cells) {
                 match orbit.named[slot] {
                     None => key.plain(vals[slot]),
-                    Some(_) if self.is_forgotten(slot, forgotten) => key.seen(Visited::Nobody(0)),
-                    Some(_) => key.seen(orbit.seen(slot, vals[slot], i, ranks)),
+                    Some(_) if self.is_dead(slot, dead) => key.named(Named::Nobody(0)),
+                    Some(_) => key.named(orbit.naming(slot, vals[slot], i, ranks)),
                 }
             }
-            for &Pending { cell, value, many } in work.buffer(t) {
+            for &Pending { cell, value, accelerated } in work.buffer(t) {
                 let (family, place) = match orbit.family[cell as usize] {
-                    None => (-1, Visited::Nobody(cell as Value)),
-                    Some((family, named)) => (family as Value, Visited::member(named, i, ranks)),
+                    None => (-1, Named::Nobody(cell as Value)),
+                    Some((family, named)) => (family as Value, Named::member(named, i, ranks)),
                 };
                 key.plain(family);
-                key.plain(many as Value);
-                key.seen(place);
-                key.seen(orbit.seen(self.memory + cell as usize, value, i, ranks));
+                key.plain(accelerated as Value);
+                key.named(place);
+                key.named(orbit.naming(self.memory + cell as usize, value, i, ranks));
             }
             ends.push(key.words.len());
         }
@@ -246,8 +233,8 @@ impl Symmetry {
     }
 
     #[inline]
-    fn is_forgotten(&self, slot: usize, forgotten: &Cells) -> bool {
-        slot.checked_sub(self.memory).is_some_and(|cell| forgotten.contains(cell))
+    fn is_dead(&self, slot: usize, dead: &Cells) -> bool {
+        slot.checked_sub(self.memory).is_some_and(|cell| dead.contains(cell))
     }
 
     /// Does a thread outside the group hold what stands for a member, or wait to store to a member's cell?
@@ -306,10 +293,10 @@ impl Symmetry {
             for (t, buffer) in work.buffers.iter_mut().enumerate() {
                 let from = orbit.place[t].map_or(t, |new| members[order[new]]);
                 buffer.clear();
-                buffer.extend(buffers[from].iter().map(|&Pending { cell, value, many }| {
+                buffer.extend(buffers[from].iter().map(|&Pending { cell, value, accelerated }| {
                     let place = orbit.family[cell as usize];
                     let to = place.map_or(cell, |(family, old)| orbit.group.cells[family][new_place[old]]);
-                    Pending { cell: to, value: renamed(self.memory + cell as usize, value), many }
+                    Pending { cell: to, value: renamed(self.memory + cell as usize, value), accelerated }
                 }));
             }
         }
@@ -318,7 +305,7 @@ impl Symmetry {
 
 /// What a value is to the member that holds it.
 #[derive(Clone, Copy)]
-enum Visited {
+enum Named {
     /// No name of a member.
     Nobody(Value),
     Itself,
@@ -326,10 +313,10 @@ enum Visited {
     Other(usize),
 }
 
-impl Visited {
+impl Named {
     #[inline]
-    fn member(named: usize, holder: usize, ranks: &[usize]) -> Visited {
-        if named == holder { Visited::Itself } else { Visited::Other(ranks[named]) }
+    fn member(named: usize, holder: usize, ranks: &[usize]) -> Named {
+        if named == holder { Named::Itself } else { Named::Other(ranks[named]) }
     }
 }
 
@@ -347,13 +334,13 @@ impl Key<'_> {
     }
 
     #[inline]
-    fn seen(&mut self, seen: Visited) {
-        self.words.extend(match seen {
-            Visited::Nobody(v) => [0, v],
-            Visited::Itself => [1, 0],
-            Visited::Other(rank) => [2, rank as Value],
+    fn named(&mut self, named: Named) {
+        self.words.extend(match named {
+            Named::Nobody(v) => [0, v],
+            Named::Itself => [1, 0],
+            Named::Other(rank) => [2, rank as Value],
         });
-        self.crosses |= matches!(seen, Visited::Other(_));
+        self.crosses |= matches!(named, Named::Other(_));
     }
 }
 
@@ -380,10 +367,10 @@ impl Orbit {
     }
 
     #[inline]
-    fn seen(&self, slot: usize, v: Value, holder: usize, ranks: &[usize]) -> Visited {
+    fn naming(&self, slot: usize, v: Value, holder: usize, ranks: &[usize]) -> Named {
         match self.named_by(slot, v) {
-            None => Visited::Nobody(v),
-            Some(named) => Visited::member(named, holder, ranks),
+            None => Named::Nobody(v),
+            Some(named) => Named::member(named, holder, ranks),
         }
     }
 
@@ -405,12 +392,12 @@ fn live(code: &Compiled, t: usize) -> Vec<Vec<u32>> {
         let alive = |r: &usize| node.dead[r / 64] >> (r % 64) & 1 == 0;
         stored.clone().map(|s| s - base).filter(alive).map(|r| r as u32).collect()
     };
-    code.threads[t].nodes.iter().filter(|n| n.stop).map(of).collect()
+    code.threads[t].nodes.iter().filter(|n| n.scheduling_point).map(of).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Memory, ProgramMachine};
+    use super::super::{MemoryModel, ProgramMachine};
     use crate::front::tso;
     use crate::query::Reductions;
     use crate::query::{Goal, Limits};
@@ -418,17 +405,17 @@ mod tests {
     use crate::reach::{Search, explore};
 
     /// How many threads may change places, and how many states are stored.
-    fn counts(source: &str, memory: Memory) -> (usize, u64) {
+    fn counts(source: &str, model: MemoryModel) -> (usize, u64) {
         let program = tso::read(source, &[], &Limits::default()).unwrap().program;
         let machine =
-            ProgramMachine::new(&program, &Goal::of(&program), memory, Reductions::ALL, &Limits::default())
+            ProgramMachine::new(&program, &Goal::of(&program), model, Reductions::ALL, &Limits::default())
                 .unwrap();
         let found = explore(&machine, &Limits::default(), Search::new(Order::BreadthFirst, 1));
         (machine.interchangeable(), found.states)
     }
 
     fn interchangeable(source: &str) -> usize {
-        counts(source, Memory::Sc).0
+        counts(source, MemoryModel::Sc).0
     }
 
     #[test]
@@ -455,7 +442,7 @@ mod tests {
         let sb =
             "shared x, y; thread p; store [x], 1; load r, [y]; end; thread q; store [y], 1; load r, [x]; end
                   exists p.r == 0 && q.r == 0";
-        assert_eq!(counts(sb, Memory::Tso(None)).0, 2);
+        assert_eq!(counts(sb, MemoryModel::Tso(None)).0, 2);
         assert_eq!(interchangeable(&sb.replace("exists p.r == 0", "exists p.r == 1")), 0);
     }
 
@@ -485,7 +472,7 @@ mod tests {
             let source = format!(
                 "shared x; thread p[i in 1..={n}]; load r, [x]; store [x], 1; load r, [x]; end; exists all i: p[i].r == 0"
             );
-            counts(&source, Memory::Sc).1
+            counts(&source, MemoryModel::Sc).1
         };
         assert!(counted(8) < 10 * counted(4), "{} and {}", counted(8), counted(4));
     }

@@ -1,37 +1,37 @@
 //! Which cells hold what nobody will read? States that differ in such cells alone are stored as one.
 //!
-//! A cell is forgotten where it is dead for every thread (`live`) and no goal names it. Why this is sound: whatever the cell
-//! holds, the same steps are possible and lead to states that differ in that cell alone, until it is written; so a
-//! state and the one that is stored for it reach the same goals by the same decisions, in as many steps.
-//! Whether a store is silent does go by what its cell holds, so cells of which that is asked are not forgotten: one thread
-//! alone writes them, and few of them are ever dead.
-//! Not here: programs with so many cells that sets of them are not exact; nothing is forgotten there.
+//! A cell is *dead* in a state if it is dead for every thread (`analysis::liveness`) and no goal names it. It is stored as a
+//! fixed value. Why this is sound: whatever the cell holds, the same steps are possible and lead to states that differ in
+//! that cell alone, until it is written; so a state and the one that is stored for it reach the same goals by the same
+//! decisions, in as many steps.
+//! Whether a store is silent does go by what its cell holds, so cells of which that is asked are never dead: one thread
+//! alone writes them, and few of them would ever be.
+//! Not here: programs with so many cells that sets of them are not exact; no cell is dead there.
 
-use super::{Pending, ProgramMachine, Work};
+use super::{Core, Pending, Work};
 use crate::analysis::access::Access;
 
-impl ProgramMachine {
-    /// The cells of which nobody may still read what they hold, if they are forgettable: per thread those that are live
-    /// for it, and its buffer. Of a cell that it has in its buffer, a thread reads what is there or comes later.
+impl Core {
+    /// The dead cells, given per thread those that are live for it, and its buffer. Of a cell that it has in its buffer, a thread reads what is there or comes later.
     #[inline]
-    pub(in super::super) fn forgotten<'a>(
+    pub(in super::super) fn dead_cells<'a>(
         &self,
         threads: impl Iterator<Item = (u64, &'a [Pending])>,
     ) -> Cells {
-        if self.forgettable == 0 {
+        if self.may_be_dead == 0 {
             return Cells(0);
         }
         let stored = |buffer: &[Pending]| buffer.iter().fold(0, |all, store| all | 1 << store.cell);
         let read = |(live, buffer): (u64, &[Pending])| live & !stored(buffer);
-        Cells(self.forgettable & !threads.map(read).fold(0, |all, own| all | own))
+        Cells(self.may_be_dead & !threads.map(read).fold(0, |all, own| all | own))
     }
 
-    pub(super) fn forgotten_in(&self, work: &Work) -> Cells {
-        self.forgotten((0..self.threads()).map(|t| (self.node(work, t).live_cells, work.buffer(t))))
+    pub(super) fn dead_cells_in(&self, work: &Work) -> Cells {
+        self.dead_cells((0..self.threads()).map(|t| (self.node(work, t).live_cells, work.buffer(t))))
     }
 
     /// Sets the cells to the value that stands for that.
-    pub(super) fn forget(&self, work: &mut Work, cells: Cells) {
+    pub(super) fn clear_cells(&self, work: &mut Work, cells: Cells) {
         for cell in cells {
             let slot = self.code.memory + cell as usize;
             work.vals[slot] = self.code.template[slot];

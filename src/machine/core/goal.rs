@@ -3,10 +3,11 @@
 //! All of it is read off a state; nothing here takes a step.
 
 use super::super::compile::{CClause, CThread, FAR, SlotAtom, steps_to};
-use super::{ProgramMachine, Scratch, Work};
+use super::{Core, Work};
 use crate::analysis::interval::{Interval, range};
 use crate::model::{BinOp, Expr, Value};
 use crate::query::When;
+use crate::reach::Look;
 
 /// Is a state the end of a run?
 pub(crate) enum Ending {
@@ -24,10 +25,23 @@ pub(crate) enum Ending {
 /// Farther than this is all the same.
 const FARTHEST: usize = 4095;
 
-impl ProgramMachine {
-    /// Is the state no goal, as its locations alone tell? A look that settles most cases.
+impl Core {
+    /// Is the packed state a goal, and if not, how far from one?
     #[inline]
-    pub(super) fn is_plain(&self, state: &[u64]) -> bool {
+    pub(in super::super) fn look(&self, work: &mut Work, state: &[u64]) -> Look {
+        if !self.ranking && self.is_plain(state) {
+            return Look::Rank(0);
+        }
+        self.unpack(state, work);
+        match self.reaches_goal(work) {
+            true => Look::Goal(0),
+            false => Look::Rank(if self.ranking { self.distance(work) } else { 0 }),
+        }
+    }
+
+    /// Is the state no goal, as its locations alone tell? A test that settles most cases.
+    #[inline]
+    fn is_plain(&self, state: &[u64]) -> bool {
         self.code.by_location
             && (0..self.threads()).all(|t| {
                 let location = self.code.locations[t];
@@ -35,7 +49,7 @@ impl ProgramMachine {
             })
     }
 
-    pub(super) fn reaches_goal(&self, work: &Work) -> bool {
+    fn reaches_goal(&self, work: &Work) -> bool {
         if self.errors_count && (0..self.threads()).any(|t| self.is_trapped(work, t)) {
             return true;
         }
@@ -51,13 +65,12 @@ impl ProgramMachine {
 
     /// Are all buffers empty, but for those that a block freezes?
     fn is_drained(&self, work: &Work) -> bool {
-        (0..work.buffers.len()).all(|t| !self.has_pending(work, t) || self.held_up(work, t))
+        (0..work.buffers.len()).all(|t| !work.has_pending(t) || self.is_blocked(work, t))
     }
 
     /// What becomes of a state for whoever gathers final ones.
-    pub(crate) fn ending(&self, scratch: &mut Scratch, state: &[u64]) -> Ending {
-        self.unpack(state, &mut scratch.base);
-        let work = &scratch.base;
+    pub(crate) fn ending(&self, work: &mut Work, state: &[u64]) -> Ending {
+        self.unpack(state, work);
         if (0..self.threads()).any(|t| self.is_trapped(work, t)) {
             return Ending::Wrong;
         }
@@ -68,13 +81,13 @@ impl ProgramMachine {
         }
         Ending::Final {
             values: self.code.clauses.iter().map(|c| self.value(work, &c.pred)).collect(),
-            frozen: (0..work.buffers.len()).any(|t| self.has_pending(work, t)),
+            frozen: (0..work.buffers.len()).any(|t| work.has_pending(t)),
         }
     }
 
     /// How far the state is from the nearest clause: steps in the graphs to the locations it names, and one for each
     /// comparison that does not hold.
-    pub(super) fn distance(&self, work: &Work) -> usize {
+    fn distance(&self, work: &Work) -> usize {
         let ends = || (0..self.threads()).map(|t| self.code.threads[t].to_end[work.vals[t] as usize]);
         let of = |c: &CClause| match c.when {
             When::Always => self.pred_distance(work, &c.pred),
@@ -116,7 +129,7 @@ impl ProgramMachine {
         lost && self.reductions.prune && self.has_no_hope(work)
     }
 
-    pub(super) fn has_no_hope(&self, work: &Work) -> bool {
+    pub(in super::super) fn has_no_hope(&self, work: &Work) -> bool {
         let wrong = |t: usize| self.node(work, t).may_trap || self.is_trapped(work, t);
         if self.errors_count && (0..self.threads()).any(wrong) {
             return false;

@@ -1,11 +1,12 @@
 //! What waits in a store buffer.
 //!
 //! A loop may store the same again and again while nothing that it reads changes: a buffer could hold any number of copies,
-//! and a search through all those states would have no end. So an entry may stand for *many*: one copy or more, as many as it
-//! takes. Why this is exact: the thread can go round the loop as often as it likes, so every number of copies is
-//! reached; and of two neighbours that are equal the older can always be flushed right before the younger, so more copies
-//! lead wherever fewer do. For the same reason a further copy next to many of its kind changes nothing.
-//! Not here: which loops there are (`late`), and how many copies a run really needs (`trace`).
+//! and a search through all those states would have no end. So an entry may be *accelerated*: it stands for one copy or
+//! more, as many as it takes, as the omega of a coverability graph does [KarpMiller69]. Why this is exact: the thread can go
+//! round the loop as often as it likes, so every number of copies is reached; and of two neighbours that are equal the older
+//! can always be flushed right before the younger, so more copies lead wherever fewer do. For the same reason a further copy
+//! next to an accelerated one changes nothing.
+//! Not here: which loops there are (`movers::transaction`), and how many copies a run really needs (`concretise`).
 
 use crate::analysis::interval::Interval;
 use crate::model::Value;
@@ -16,13 +17,13 @@ pub(crate) struct Pending {
     pub cell: u32,
     pub value: Value,
     /// There may be more of the same.
-    pub many: bool,
+    pub accelerated: bool,
 }
 
 impl Pending {
     #[inline]
     pub fn one(cell: u32, value: Value) -> Pending {
-        Pending { cell, value, many: false }
+        Pending { cell, value, accelerated: false }
     }
 
     /// Would either be a copy of the other?
@@ -36,7 +37,9 @@ impl Pending {
 #[inline]
 pub(crate) fn enter(buffer: &mut Vec<Pending>, store: Pending) {
     match buffer.last_mut() {
-        Some(last) if last.is_like(store) && (last.many || store.many) => last.many = true,
+        Some(last) if last.is_like(store) && (last.accelerated || store.accelerated) => {
+            last.accelerated = true
+        }
         _ => buffer.push(store),
     }
 }
@@ -57,25 +60,25 @@ pub(crate) const LONGEST_BUFFER: usize = (1 << LENGTH_BITS) - 1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entries {
     cell_bits: u32,
-    many_bits: u32,
+    accelerated_bits: u32,
     value_bits: u32,
     lowest: Value,
 }
 
 impl Entries {
     /// For entries of so many cells with such values.
-    pub fn new(cells: usize, contents: Interval, repeats: bool) -> Entries {
+    pub fn new(cells: usize, contents: Interval, accelerates: bool) -> Entries {
         let last = cells.max(1) as Value - 1;
         Entries {
             cell_bits: Interval { lo: 0, hi: last }.width(),
-            many_bits: u32::from(repeats),
+            accelerated_bits: u32::from(accelerates),
             value_bits: contents.width(),
             lowest: contents.lo,
         }
     }
 
     fn low_bits(self) -> u32 {
-        self.cell_bits + self.many_bits
+        self.cell_bits + self.accelerated_bits
     }
 
     fn fit_a_word(self) -> bool {
@@ -88,7 +91,7 @@ impl Entries {
         let mut writer = Writer::new(out);
         buffers.iter().for_each(|buffer| writer.write(LENGTH_BITS, buffer.len() as u64));
         for store in buffers.iter().flatten() {
-            let low = store.cell as u64 | (store.many as u64) << self.cell_bits;
+            let low = store.cell as u64 | (store.accelerated as u64) << self.cell_bits;
             let high = store.value.wrapping_sub(self.lowest) as u64;
             let fits = low >> low_bits == 0 && (self.value_bits == 64 || high >> self.value_bits == 0);
             assert!(fits, "a value left the interval that the analysis gave it");
@@ -119,7 +122,7 @@ impl Entries {
                 (reader.read(low_bits), reader.read(self.value_bits))
             };
             store.cell = (low & cells) as u32;
-            store.many = low >> self.cell_bits != 0;
+            store.accelerated = low >> self.cell_bits != 0;
             store.value = self.lowest.wrapping_add(high as Value);
         }
     }
@@ -130,9 +133,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_next_to_many_are_nothing_new() {
+    fn copies_next_to_an_accelerated_entry_are_nothing_new() {
         let (one, many, other) =
-            (Pending::one(0, 1), Pending { many: true, ..Pending::one(0, 1) }, Pending::one(0, 2));
+            (Pending::one(0, 1), Pending { accelerated: true, ..Pending::one(0, 1) }, Pending::one(0, 2));
         let filled = |stores: &[Pending]| {
             let mut buffer = Vec::new();
             stores.iter().for_each(|s| enter(&mut buffer, *s));

@@ -13,7 +13,7 @@ mod tests;
 
 use crate::analysis::interval::Intervals;
 use crate::certify::{self, Confirmed, Doubt, Refuted};
-use crate::machine::{Memory, ProgramMachine};
+use crate::machine::{MemoryModel, ProgramMachine};
 use crate::model::{Instr, Program, ThreadId, Value};
 use crate::query::{Act, Action, Event, Kind, Limit, Limits, Model, Race, Reductions, Stats};
 use crate::reach::{Order, Search, explore};
@@ -82,7 +82,8 @@ impl Reply {
         limits: &Limits,
     ) -> Result<(), Doubt> {
         let RaceOptions { reductions, order, workers } = *options;
-        let machine = ProgramMachine::new(&attacker.program, &attacker.goal, Memory::Sc, reductions, limits)?;
+        let machine =
+            ProgramMachine::new(&attacker.program, &attacker.goal, MemoryModel::Sc, reductions, limits)?;
         let machine = machine.ignoring_errors();
         let found = explore(&machine, limits, Search::new(order, workers));
         let stats = &mut self.stats;
