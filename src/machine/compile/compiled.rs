@@ -5,7 +5,7 @@
 //! an error of its own, and `stuck`, for a thread that can never move again.
 //! Invariant: scheduling points have the lowest numbers, so that a stored location needs few bits.
 
-use super::code::CEdge;
+use super::code::{CEdge, CInstr};
 use super::goal::CClause;
 use super::jump_table::JumpTable;
 use crate::analysis::access::Access;
@@ -106,6 +106,12 @@ pub struct CThread {
     pub end: u32,
     pub trap: u32,
     pub stuck: u32,
+}
+
+impl CThread {
+    pub fn instrs(&self) -> impl Iterator<Item = &CInstr> {
+        self.nodes.iter().flat_map(|n| &n.edges).map(|e| &e.instr)
+    }
 }
 
 /// The slot of the lock's owner, as a thread's number plus one.

@@ -1,260 +1,27 @@
-//! Which threads are interchangeable? Groups of threads that may be permuted, together with the cells and the values
-//! that stand for them, without changing what the program can do or what the goal says.
+//! Two threads that change places: what has to move with them, and is that an automorphism?
 //!
-//! Two threads with graphs of the same shape propose a *swap*: where their instructions differ, the constants do, and
-//! the swap exchanges those: cells where they are addresses, values where they are stored or compared. A value is
-//! exchanged only in the slots of its *sort*: slots between which values are copied, or that are compared with each
-//! other, are of one sort. So in Lamport's mutex the 1 in `x` becomes a 2 when the first two threads change places,
-//! and the 1 in a flag stays.
-//!
-//! A proposal is worth nothing until it is *checked*: swapping must turn every table that the machine looks at into
-//! itself, thread by thread, node by node, the goal included. A value that moves may only be copied and compared
-//! with `==` and `!=`; cells move only where all addresses are constants. Then the swap is an automorphism of the machine.
-//! The initial state need not be its own image: what can be reached from the one image can be reached from the
-//! other, image by image. So whatever else is known of a thread, because it begins where it does or because memory
-//! does, must be the same of all members before it may be used of representatives. Swaps of one thread with each of several others, over the same cells and values,
-//! generate all permutations of them: a *group*.
-//! Not here: what the machine does with groups (`symmetry`).
+//! The same comparison of tables serves twice: first it *grows* the swap by the constants in which the two threads differ,
+//! then it checks that the swap turns every table into itself.
 
-use super::compile::{CClause, CInstr, CThread, Code, Compiled, Fold, Modify, Node, SlotAtom};
+use super::super::compile::{CClause, CInstr, CThread, Code, Compiled, Fold, Modify, Node, SlotAtom};
+use super::sorts::cell_slot;
 use crate::analysis::access::Access;
 use crate::model::{BinOp, Expr, UnOp, Value};
 use crate::query::When;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// With more threads than this nobody is asked to look for groups.
-const MOST_THREADS: usize = 32;
-/// Cells beyond this share bits in sets of accesses, which a swap would not respect.
-const MOST_CELLS: usize = 62;
-
-/// Threads that may be permuted, and what moves with them.
-#[derive(Clone, Debug)]
-pub struct Group {
-    /// In ascending order.
-    pub members: Vec<usize>,
-    /// Each a cell for every member.
-    pub cells: Vec<Vec<u32>>,
-    /// Per sort that holds values which stand for members: these values.
-    pub values: Vec<(u32, Vec<Value>)>,
-}
-
-/// All groups of a program, and the sort of each slot.
-pub fn groups(code: &Compiled) -> (Vec<Group>, Vec<u32>) {
-    let threads = code.threads.len();
-    if threads > MOST_THREADS || code.cells > MOST_CELLS {
-        return (vec![], vec![]);
-    }
-    let leader = leaders(code);
-    if leader.iter().enumerate().all(|(t, l)| t == *l) {
-        return (vec![], vec![]);
-    }
-    let mut sorts = Sorts::of(code);
-    for (t, &l) in leader.iter().enumerate().filter(|(t, l)| t != *l) {
-        sorts.join_threads(code, l, t);
-    }
-    let sorts = sorts.settled();
-    let mut groups = Vec::new();
-    let mut taken = vec![false; threads];
-    for first in 0..threads {
-        if std::mem::replace(&mut taken[first], true) {
-            continue;
-        }
-        let alike = (first + 1..threads).filter(|&t| leader[t] == leader[first] && !taken[t]);
-        let swaps: Vec<Swap> = alike.filter_map(|t| Swap::checked(code, &sorts, first, t)).collect();
-        let group = gathered(swaps);
-        group.iter().flat_map(|g| &g.members).for_each(|&t| taken[t] = true);
-        groups.extend(group);
-    }
-    (groups, sorts)
-}
-
-/// Per thread the first one whose graph has the same shape.
-fn leaders(code: &Compiled) -> Vec<usize> {
-    let threads = &code.threads;
-    let same =
-        |t: usize, u: usize| registers(code, t) == registers(code, u) && same_shape(&threads[t], &threads[u]);
-    (0..threads.len()).map(|t| (0..t).find(|&u| same(t, u)).unwrap_or(t)).collect()
-}
-
-/// The number of a thread's registers.
-fn registers(code: &Compiled, t: usize) -> usize {
-    code.register_base.get(t + 1).copied().unwrap_or(code.memory) - code.register_base[t]
-}
-
-fn same_shape(t: &CThread, u: &CThread) -> bool {
-    let kind = |op: &CInstr| std::mem::discriminant(op);
-    let same_node = |(m, n): (&Node, &Node)| {
-        let mut edges = m.edges.iter().zip(&n.edges);
-        m.edges.len() == n.edges.len()
-            && edges.all(|(d, e)| d.id == e.id && d.to == e.to && kind(&d.instr) == kind(&e.instr))
-    };
-    t.nodes.len() == u.nodes.len() && t.nodes.iter().zip(&u.nodes).all(same_node)
-}
-
-/// One group of the swaps of a first thread with others, as far as they move the same cells and values of the first.
-fn gathered(swaps: Vec<Swap>) -> Option<Group> {
-    let mut swaps = swaps.into_iter();
-    let first = swaps.next()?;
-    let mut group = Group {
-        members: vec![first.a, first.b],
-        cells: first.new_cells.iter().map(|&c| vec![c, first.cell(c)]).collect(),
-        values: Vec::new(),
-    };
-    for &(sort, v) in &first.new_values {
-        let pair = [v, first.value(sort, v)];
-        match group.values.iter_mut().find(|(s, _)| *s == sort) {
-            // Two values of one sort for each member: no member's own.
-            Some(_) => return None,
-            None => group.values.push((sort, pair.to_vec())),
-        }
-    }
-    for swap in swaps {
-        let cells = group.cells.iter().map(|family| (swap.cell(family[0]), family));
-        let values = group.values.iter().map(|(sort, family)| (swap.value(*sort, family[0]), family));
-        let known: BTreeSet<u32> = group.cells.iter().flatten().copied().collect();
-        let fits = swap.new_cells.len() == group.cells.len()
-            && swap.new_values.len() == group.values.len()
-            && cells.clone().all(|(c, _)| !known.contains(&c))
-            && values.clone().all(|(v, family)| !family.contains(&v));
-        if fits {
-            let (cells, values): (Vec<u32>, Vec<Value>) =
-                (cells.map(|(c, _)| c).collect(), values.map(|(v, _)| v).collect());
-            group.members.push(swap.b);
-            group.cells.iter_mut().zip(cells).for_each(|(family, c)| family.push(c));
-            group.values.iter_mut().zip(values).for_each(|((_, family), v)| family.push(v));
-        }
-    }
-    Some(group)
-}
-
-/// Which slots hold the same kind of thing? Classes of slots, by union and find.
-struct Sorts(Vec<u32>);
-
-impl Sorts {
-    fn of(code: &Compiled) -> Sorts {
-        let mut sorts = Sorts((0..(code.memory + code.cells) as u32).collect());
-        for op in code.threads.iter().flat_map(|t| &t.nodes).flat_map(|n| &n.edges).map(|e| &e.instr) {
-            sorts.learn(code, op);
-        }
-        for clause in &code.clauses {
-            sorts.compare(&clause.pred, &|a| match a {
-                SlotAtom::Value(slot) => Some(*slot),
-                SlotAtom::At { .. } => None,
-            });
-        }
-        sorts
-    }
-
-    fn find(&mut self, slot: u32) -> u32 {
-        let mut root = slot;
-        while self.0[root as usize] != root {
-            root = self.0[root as usize];
-        }
-        self.0[slot as usize] = root;
-        root
-    }
-
-    fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.find(a), self.find(b));
-        self.0[a.max(b) as usize] = a.min(b);
-    }
-
-    fn settled(mut self) -> Vec<u32> {
-        (0..self.0.len() as u32).map(|slot| self.find(slot)).collect()
-    }
-
-    /// The slot gets what is at an address. Where that has to be computed it may be any cell, so all are of one sort.
-    fn join_cells(&mut self, code: &Compiled, slot: u32, addr: &Code) {
-        let any = (code.cells > 0).then_some(code.memory as u32);
-        if let Some(cell) = cell_slot(code, addr).or(any) {
-            self.join(slot, cell);
-        }
-    }
-
-    /// A cell at the address gets what an expression is worth.
-    fn store(&mut self, code: &Compiled, addr: &Code, value: &Code) {
-        if let Code::Slot(s) = value {
-            self.join_cells(code, *s, addr);
-        }
-    }
-
-    fn learn(&mut self, code: &Compiled, op: &CInstr) {
-        for code in op.codes() {
-            self.compare(&code.tree(), &|s| Some(*s));
-        }
-        if op.address().is_some_and(|a| !matches!(a, Code::Const(_))) {
-            let cells = code.memory..code.memory + code.cells;
-            cells.for_each(|cell| self.join(code.memory as u32, cell as u32));
-        }
-        match op {
-            CInstr::Assign { dst, value: Code::Slot(s) } => self.join(*dst, *s),
-            CInstr::Load { dst, addr } => self.join_cells(code, *dst, addr),
-            CInstr::Store { addr, value } => self.store(code, addr, value),
-            CInstr::Rmw { dst, addr, op } => {
-                self.join_cells(code, *dst, addr);
-                match op {
-                    Modify::Swap(v) => self.store(code, addr, v),
-                    Modify::Cas { old, new } => [old, new].iter().for_each(|v| self.store(code, addr, v)),
-                    Modify::Add(_) => {}
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Slots that are compared with each other.
-    fn compare<A>(&mut self, e: &Expr<A>, slot: &impl Fn(&A) -> Option<u32>) {
-        match e {
-            Expr::Const(_) | Expr::Atom(_) => {}
-            Expr::Unary(_, a) => self.compare(a, slot),
-            Expr::Binary(op, a, b) => {
-                if let (BinOp::Eq | BinOp::Ne, Expr::Atom(a), Expr::Atom(b)) = (op, &**a, &**b)
-                    && let (Some(a), Some(b)) = (slot(a), slot(b))
-                {
-                    self.join(a, b);
-                }
-                self.compare(a, slot);
-                self.compare(b, slot);
-            }
-        }
-    }
-
-    /// Threads that may change places have the same sorts, and so have the cells that they touch in the same place.
-    fn join_threads(&mut self, code: &Compiled, t: usize, u: usize) {
-        for r in 0..registers(code, t) {
-            self.join((code.register_base[t] + r) as u32, (code.register_base[u] + r) as u32);
-        }
-        let ops = |t: usize| code.threads[t].nodes.iter().flat_map(|n| &n.edges).map(|e| &e.instr);
-        for (p, q) in ops(t).zip(ops(u)) {
-            let cells =
-                (p.address().and_then(|a| cell_slot(code, a)), q.address().and_then(|a| cell_slot(code, a)));
-            if let (Some(c), Some(d)) = cells {
-                self.join(c, d);
-            }
-        }
-    }
-}
-
-/// The slot of the cell at a constant address.
-fn cell_slot(code: &Compiled, addr: &Code) -> Option<u32> {
-    match addr {
-        Code::Const(a) if (0..code.cells as Value).contains(a) => Some((code.memory as Value + a) as u32),
-        _ => None,
-    }
-}
-
 /// Two threads that change places, and what has to move with them.
-struct Swap<'a> {
+pub(super) struct Swap<'a> {
     code: &'a Compiled,
     sorts: &'a [u32],
-    a: usize,
-    b: usize,
+    pub a: usize,
+    pub b: usize,
     /// Cells that change places, both ways, and of each pair the first that was met.
     cells: BTreeMap<u32, u32>,
-    new_cells: Vec<u32>,
+    pub new_cells: Vec<u32>,
     /// Values of a sort that do, likewise.
     values: BTreeMap<(u32, Value), Value>,
-    new_values: Vec<(u32, Value)>,
+    pub new_values: Vec<(u32, Value)>,
     /// While the swap is being proposed, constants that differ make it grow.
     growing: bool,
 }
@@ -272,7 +39,7 @@ enum Use {
 
 impl<'a> Swap<'a> {
     /// The swap that the two threads propose, if it is an automorphism.
-    fn checked(code: &'a Compiled, sorts: &'a [u32], a: usize, b: usize) -> Option<Swap<'a>> {
+    pub fn checked(code: &'a Compiled, sorts: &'a [u32], a: usize, b: usize) -> Option<Swap<'a>> {
         let mut swap = Swap {
             code,
             sorts,
@@ -284,8 +51,8 @@ impl<'a> Swap<'a> {
             new_values: vec![],
             growing: true,
         };
-        let ops = |t: usize| code.threads[t].nodes.iter().flat_map(|n| &n.edges).map(|e| &e.instr);
-        let proposed = ops(a).zip(ops(b)).all(|(p, q)| swap.same_op(p, q));
+        let mut pairs = code.threads[a].instrs().zip(code.threads[b].instrs());
+        let proposed = pairs.all(|(p, q)| swap.same_instr(p, q));
         swap.growing = false;
         (proposed && swap.is_automorphism()).then_some(swap)
     }
@@ -306,11 +73,11 @@ impl<'a> Swap<'a> {
         }
     }
 
-    fn cell(&self, cell: u32) -> u32 {
+    pub fn cell(&self, cell: u32) -> u32 {
         self.cells.get(&cell).copied().unwrap_or(cell)
     }
 
-    fn value(&self, sort: u32, v: Value) -> Value {
+    pub fn value(&self, sort: u32, v: Value) -> Value {
         self.values.get(&(sort, v)).copied().unwrap_or(v)
     }
 
@@ -374,7 +141,7 @@ impl<'a> Swap<'a> {
             && m.edges
                 .iter()
                 .zip(&n.edges)
-                .all(|(d, e)| d.id == e.id && d.to == e.to && self.same_op(&d.instr, &e.instr))
+                .all(|(d, e)| d.id == e.id && d.to == e.to && self.same_instr(&d.instr, &e.instr))
     }
 
     fn same_fold(&self, d: &Fold, e: &Fold) -> bool {
@@ -404,7 +171,7 @@ impl<'a> Swap<'a> {
             && bounds.is_none_or(|i| moved.clone().all(|(_, v)| i.lo <= *v && *v <= i.hi))
     }
 
-    fn same_op(&mut self, p: &CInstr, q: &CInstr) -> bool {
+    fn same_instr(&mut self, p: &CInstr, q: &CInstr) -> bool {
         let target = |swap: &Swap, d: u32, e: u32| swap.slot(d) == e;
         match (p, q) {
             (CInstr::Assign { dst: d, value: x }, CInstr::Assign { dst: e, value: y }) => {
