@@ -1,19 +1,20 @@
-//! Which of the states that differ by the names of threads alone is stored? One representative of each orbit.
+//! Which of the states that differ by the names of threads alone is stored? One representative of each orbit
+//! [IpDill96].
 //!
-//! For every group of interchangeable threads (`automorphism`) the members are sorted by what they and their cells hold, and
-//! the state is renamed accordingly: locations, registers, cells, buffers, the owner of the lock, and the values that
-//! stand for members. To be told apart, a value is compared as what it is to the member that holds it: itself,
-//! another one, or nobody. Where members name each other, the sorting is repeated with the places they got.
-//! Members that are still alike then are put in any order.
+//! For every group of interchangeable threads (`automorphism`) the members are sorted by what they and their
+//! cells hold, and the state is renamed accordingly: locations, registers, cells, buffers, the owner of the
+//! lock, and the values that stand for members. To be told apart, a value is compared as what it is to the
+//! member that holds it: itself, another one, or none. Where members name each other, the sorting is repeated
+//! with the places they got. Members that are still alike then are put in any order.
 //!
-//! Why this is sound: a renaming is an automorphism of the machine, so a state and its image have the same steps up to
-//! renaming, the same normal forms, and the goal says the same of both. Any image of a state will do as the
-//! representative; a poor choice stores more states and loses none. Sleep sets are renamed with their state: which
-//! steps are independent is a matter of tables that renaming leaves as they are, so what a sleeping thread
-//! would do is covered elsewhere up to renaming.
+//! Why this is sound: a renaming is an automorphism of the machine, so a state and its image have the same
+//! steps up to renaming, the same normal forms, and the goal says the same of both. Any image of a state will
+//! do as the representative; a poor choice stores more states and loses none. Sleep sets are renamed with
+//! their state: which steps are independent is a matter of tables that renaming leaves as they are, so what a
+//! sleeping thread would do is covered elsewhere up to renaming.
 //! *Twins* are members that can be exchanged without changing the state at all. Only the first of them is
-//! explored: what follows from the step of another is the image of what follows from its own. The first must be explored
-//! itself, in the same task; a twin of a thread that sleeps is not left out.
+//! explored: what follows from the step of another is the image of what follows from its own. The first must
+//! be explored itself, in the same task; a twin of a thread that sleeps is not left out.
 //! Not here: how a run is told in the threads' own names; the machine keeps track of the renamings along it.
 
 use super::automorphism::{Group, groups};
@@ -69,7 +70,7 @@ impl Renaming {
         self.was.extend(0..threads);
     }
 
-    fn all_alike(&mut self, members: usize) {
+    fn clear_ranks(&mut self, members: usize) {
         self.ranks.clear();
         self.ranks.resize(members, 0);
     }
@@ -140,8 +141,9 @@ impl Symmetry {
         self.orbits.iter().map(|o| &o.group.members[..])
     }
 
-    /// Turns the state, in which dead registers have been buried, into its representative. What the `dead` cells
-    /// hold says nothing; the answer is whether somebody got another place, and they may hold something else now.
+    /// Turns the state, in which dead registers have been cleared, into its representative. What the `dead`
+    /// cells hold says nothing. The answer is whether a member got another place: then they may hold
+    /// something else now.
     pub fn represent(&self, code: &Compiled, work: &mut Work, dead: &Cells, renaming: &mut Renaming) -> bool {
         renaming.begin(code.threads.len());
         let mut any = false;
@@ -159,7 +161,7 @@ impl Symmetry {
     pub fn twins(&self, work: &Work, dead: &Cells, renaming: &mut Renaming, twins: &mut Vec<(usize, usize)>) {
         twins.clear();
         for orbit in &self.orbits {
-            renaming.all_alike(orbit.group.members.len());
+            renaming.clear_ranks(orbit.group.members.len());
             let crosses = self.describe(orbit, work, dead, renaming);
             if crosses || self.is_named_outside(orbit, work) {
                 continue;
@@ -174,7 +176,7 @@ impl Symmetry {
     fn sort(&self, orbit: &Orbit, work: &Work, dead: &Cells, renaming: &mut Renaming) {
         renaming.order.clear();
         renaming.order.extend(0..orbit.group.members.len());
-        renaming.all_alike(orbit.group.members.len());
+        renaming.clear_ranks(orbit.group.members.len());
         let crosses = self.describe(orbit, work, dead, renaming);
         renaming.sort();
         if !crosses {
@@ -191,8 +193,8 @@ impl Symmetry {
         }
     }
 
-    /// Writes down all that can be said of each member without saying who it is; the answer is whether a member holds
-    /// what stands for another.
+    /// Writes down all that can be said of each member without naming it; the answer is whether a member
+    /// holds what stands for another.
     fn describe(&self, orbit: &Orbit, work: &Work, dead: &Cells, renaming: &mut Renaming) -> bool {
         let Renaming { keys, ends, ranks, .. } = renaming;
         let (vals, owner) = (&work.vals, work.vals[self.lock]);
@@ -213,13 +215,13 @@ impl Symmetry {
             for slot in registers.chain(cells) {
                 match orbit.named[slot] {
                     None => key.plain(vals[slot]),
-                    Some(_) if self.is_dead(slot, dead) => key.named(Named::Nobody(0)),
+                    Some(_) if self.is_dead(slot, dead) => key.named(Named::NoMember(0)),
                     Some(_) => key.named(orbit.naming(slot, vals[slot], i, ranks)),
                 }
             }
             for &Pending { cell, value, accelerated } in work.buffer(t) {
                 let (family, place) = match orbit.family[cell as usize] {
-                    None => (-1, Named::Nobody(cell as Value)),
+                    None => (-1, Named::NoMember(cell as Value)),
                     Some((family, named)) => (family as Value, Named::member(named, i, ranks)),
                 };
                 key.plain(family);
@@ -307,7 +309,7 @@ impl Symmetry {
 #[derive(Clone, Copy)]
 enum Named {
     /// No name of a member.
-    Nobody(Value),
+    NoMember(Value),
     Itself,
     /// A member of this rank.
     Other(usize),
@@ -323,7 +325,7 @@ impl Named {
 /// What is said of one member after the other.
 struct Key<'a> {
     words: &'a mut Vec<Value>,
-    /// Somebody holds what stands for somebody else.
+    /// A member holds what stands for another.
     crosses: bool,
 }
 
@@ -336,7 +338,7 @@ impl Key<'_> {
     #[inline]
     fn named(&mut self, named: Named) {
         self.words.extend(match named {
-            Named::Nobody(v) => [0, v],
+            Named::NoMember(v) => [0, v],
             Named::Itself => [1, 0],
             Named::Other(rank) => [2, rank as Value],
         });
@@ -369,7 +371,7 @@ impl Orbit {
     #[inline]
     fn naming(&self, slot: usize, v: Value, holder: usize, ranks: &[usize]) -> Named {
         match self.named_by(slot, v) {
-            None => Named::Nobody(v),
+            None => Named::NoMember(v),
             Some(named) => Named::member(named, holder, ranks),
         }
     }

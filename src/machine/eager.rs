@@ -1,13 +1,13 @@
 //! The eager machine: every action on memory is a step of its own, taken where it stands.
 //!
-//! One step of the search is: a thread acts, runs its local instructions up to its next scheduling point, and then every
-//! ample step is taken at once (`partial_order`). From the normal form that this leads to all threads are explored, but
-//! for those that sleep and those that have a twin (`canonical`).
+//! One step of the search is: a thread acts, runs its local instructions up to its next scheduling point, and
+//! then every ample step is taken at once (`partial_order`). From the normal form that this leads to all
+//! threads are explored, but for those that sleep and those that have a twin (`canonical`).
 //!
 //! Under TSO a store is local unless the goal looks at its cell; a flush belongs to its thread.
 //!
-//! Two kinds of states are not stored at all (`prune`): those from which no goal state can be reached in the threads'
-//! graphs, and those that differ from their parent by a thread that only read and then got stuck.
+//! Two kinds of states are not stored at all (`prune`): those from which no goal state can be reached in the
+//! threads' graphs, and those that differ from their parent by a thread that only read and then got stuck.
 //! This is the machine for every program; the one in `movers` has fewer states where it applies.
 
 use super::MemoryModel;
@@ -109,8 +109,8 @@ impl EagerMachine {
         }
     }
 
-    /// Did the step only read, and end where its thread never moves again? Then whatever the others do next they
-    /// can do without it.
+    /// Did the step only read, and end where its thread never moves again? Then whatever the others do next
+    /// they can do without it.
     #[inline]
     fn is_idle_end(&self, base: &Work, work: &Work, t: usize, instr: &CInstr) -> bool {
         let writes =

@@ -1,14 +1,14 @@
 //! The program as a machine: its states under SC or TSO, and as few steps between them as tell the truth.
 //!
-//! `compile` prepares the program. `core` is what machines share: what a step does, how a state is written down, what the
-//! goal says of it, how a run is told. `partial_order` finds steps that can be taken alone and orders that need not be
-//! tried. `automorphism` finds threads that may change places, and `canonical` picks one state of those that differ by
-//! that alone. On top of these are the machines, which say which steps there are from a state: `eager` takes each where it
-//! stands, and `movers` only where it begins to matter. A further machine is a file beside them, and a line in
-//! [`ProgramMachine::new`], which picks one.
+//! `compile` prepares the program. `core` is what machines share: what a step does, how a state is written
+//! down, what the goal says of it, how a run is told. `partial_order` finds steps that can be taken alone and
+//! orders that need not be tried. `automorphism` finds threads that may change places, and `canonical` picks
+//! one state of those that differ by that alone. On top of these are the machines, which say which steps
+//! there are from a state: `eager` takes each where it stands, and `movers` only where it begins to matter. A
+//! further machine is a file beside them, and a case of [`ProgramMachine`], which picks the one that suits.
 //!
-//! Machines know nothing of frontiers and workers. Every reduction has a switch, so that tests can compare with and
-//! without.
+//! Machines know nothing of frontiers and workers. Every reduction has a switch, so that tests can compare
+//! with and without.
 
 mod automorphism;
 mod canonical;

@@ -1,21 +1,22 @@
-//! Which threads are interchangeable? Groups of threads that may be permuted, together with the cells and the values
-//! that stand for them, without changing what the program can do or what the goal says.
+//! Which threads are interchangeable? Groups of threads that may be permuted, together with the cells and the
+//! values that stand for them, without changing what the program can do or what the goal says.
 //!
-//! Two threads with graphs of the same shape propose a *swap*: where their instructions differ, the constants do, and
-//! the swap exchanges those: cells where they are addresses, values where they are stored or compared. A value is
-//! exchanged only in the slots of its *sort*: slots between which values are copied, or that are compared with each
-//! other, are of one sort. So in Lamport's mutex the 1 in `x` becomes a 2 when the first two threads change places,
-//! and the 1 in a flag stays.
+//! Two threads with graphs of the same shape propose a *swap*: where their instructions differ, the constants
+//! do, and the swap exchanges those: cells where they are addresses, values where they are stored or
+//! compared. A value is exchanged only in the slots of its *sort*: slots between which values are copied, or
+//! that are compared with each other, are of one sort. So in Lamport's mutex the 1 in `x` becomes a 2 when
+//! the first two threads change places, and the 1 in a flag stays.
 //!
-//! A proposal is worth nothing until it is *checked*: swapping must turn every table that the machine looks at into
-//! itself, thread by thread, node by node, the goal included. A value that moves may only be copied and compared
-//! with `==` and `!=`; cells move only where all addresses are constants. Then the swap is an automorphism of the machine.
-//! The initial state need not be its own image: what can be reached from the one image can be reached from the
-//! other, image by image. So whatever else is known of a thread, because it begins where it does or because memory
-//! does, must be the same of all members before it may be used of representatives. Swaps of one thread with each of several others,
-//! over the same cells and values, generate all permutations of them: a *group*. `sorts` finds the sorts, `swap` proposes
-//! and checks, and [`groups`] puts swaps together. This is the automorphism group of [EmersonSistla96] and the scalarsets of
-//! [IpDill96], found in the tables and not declared in the text.
+//! A proposal is worth nothing until it is *checked*: swapping must turn every table of the machine into
+//! itself, thread by thread, node by node, the goal included. A value that moves may only be copied and
+//! compared with `==` and `!=`; cells move only where all addresses are constants. Then the swap is an
+//! automorphism of the machine. The initial state need not be its own image: what can be reached from the one
+//! image can be reached from the other, image by image. So whatever else is known of a thread, because it
+//! begins where it does or because memory does, must be the same of all members before it may be used of
+//! representatives. Swaps of one thread with each of several others, over the same cells and values, generate
+//! all permutations of them: a *group*. `sorts` finds the sorts, `swap` proposes and checks, and [`groups`]
+//! puts swaps together. This is the automorphism group of [EmersonSistla96] and the scalarsets of [IpDill96],
+//! found in the tables and not declared in the text.
 //! Not here: what the machine does with groups (`canonical`).
 
 mod sorts;
@@ -64,8 +65,8 @@ pub fn groups(code: &Compiled) -> (Vec<Group>, Vec<u32>) {
         if std::mem::replace(&mut taken[first], true) {
             continue;
         }
-        let alike = (first + 1..threads).filter(|&t| leader[t] == leader[first] && !taken[t]);
-        let swaps: Vec<Swap> = alike.filter_map(|t| Swap::checked(code, &sorts, first, t)).collect();
+        let others = (first + 1..threads).filter(|&t| leader[t] == leader[first] && !taken[t]);
+        let swaps: Vec<Swap> = others.filter_map(|t| Swap::checked(code, &sorts, first, t)).collect();
         let group = gathered(swaps);
         group.iter().flat_map(|g| &g.members).for_each(|&t| taken[t] = true);
         groups.extend(group);
@@ -93,7 +94,8 @@ fn same_shape(t: &CThread, u: &CThread) -> bool {
     t.nodes.len() == u.nodes.len() && t.nodes.iter().zip(&u.nodes).all(same_node)
 }
 
-/// One group of the swaps of a first thread with others, as far as they move the same cells and values of the first.
+/// One group of the swaps of a first thread with others, as far as they move the same cells and values of the
+/// first.
 fn gathered(swaps: Vec<Swap>) -> Option<Group> {
     let mut swaps = swaps.into_iter();
     let first = swaps.next()?;

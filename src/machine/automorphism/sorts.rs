@@ -1,4 +1,5 @@
-//! Which slots hold the same kind of thing? Slots between which values are copied, or that are compared with each other.
+//! Which slots hold the same kind of thing? Slots between which values are copied, or that are compared with
+//! each other.
 
 use super::super::compile::{CInstr, CThread, Code, Compiled, Modify, SlotAtom};
 use crate::model::{BinOp, Expr, Value};
@@ -31,7 +32,8 @@ impl Sorts {
         self.0.into_labeling()
     }
 
-    /// The slot gets what is at an address. Where that has to be computed it may be any cell, so all are of one sort.
+    /// The slot gets what is at an address. Where that has to be computed it may be any cell, so all are of
+    /// one sort.
     fn join_cells(&mut self, code: &Compiled, slot: u32, addr: &Code) {
         let any = (code.cells > 0).then_some(code.memory as u32);
         if let Some(cell) = cell_slot(code, addr).or(any) {
@@ -87,7 +89,8 @@ impl Sorts {
         }
     }
 
-    /// Threads that may change places have the same sorts, and so have the cells that they touch in the same place.
+    /// Threads that may change places have the same sorts, and so have the cells that they touch in the same
+    /// place.
     pub fn join_threads(&mut self, code: &Compiled, t: usize, u: usize) {
         for (r, s) in code.registers(t).zip(code.registers(u)) {
             self.join(r as u32, s as u32);

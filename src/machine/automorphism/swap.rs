@@ -1,7 +1,7 @@
 //! Two threads that change places: what has to move with them, and is that an automorphism?
 //!
-//! The same comparison of tables serves twice: first it *grows* the swap by the constants in which the two threads differ,
-//! then it checks that the swap turns every table into itself.
+//! The same comparison of tables serves twice: first it *grows* the swap by the constants in which the two
+//! threads differ, then it checks that the swap turns every table into itself.
 
 use super::super::compile::{CClause, CInstr, CThread, Code, Compiled, Fold, Modify, Node, SlotAtom};
 use super::sorts::cell_slot;
@@ -61,7 +61,7 @@ impl<'a> Swap<'a> {
         let code = self.code;
         (0..code.threads.len()).all(|t| self.same_thread(&code.threads[t], &code.threads[self.thread(t)]))
             && (0..code.bounds.len() as u32).all(|s| self.same_bounds(s))
-            && code.watched_cells.iter().all(|c| code.watched_cells.contains(&self.cell(*c)))
+            && code.observed_cells.iter().all(|c| code.observed_cells.contains(&self.cell(*c)))
             && self.same_goal()
     }
 
@@ -162,7 +162,8 @@ impl<'a> Swap<'a> {
         Access { reads: moved(access.reads), writes: moved(access.writes) }
     }
 
-    /// Values of the slot and of its image are written down alike, and so is every value that another may become.
+    /// Values of the slot and of its image are written down alike, and so is every value that another may
+    /// become.
     fn same_bounds(&self, slot: u32) -> bool {
         let sort = self.sorts[slot as usize];
         let bounds = self.code.bounds[slot as usize];
@@ -283,8 +284,8 @@ impl<'a> Swap<'a> {
         plain.is_some() && plain == all(true)
     }
 
-    /// A predicate, or its image, in a form that does not depend on the order in which things are said; `None` if it
-    /// does arithmetic with values that move.
+    /// A predicate, or its image, in a form that does not depend on the order in which things are said;
+    /// `None` if it does arithmetic with values that move.
     fn term(&self, pred: &Expr<SlotAtom>, moved: bool, used: Use) -> Option<Term> {
         Some(match pred {
             Expr::Const(c) => match used {

@@ -1,8 +1,9 @@
 //! The tables that a program is compiled to.
 //!
-//! A *scheduling point* is a location at which its thread may stand in a stored state; the other locations are passed in the
-//! same step as what came before them (`scheduling`). Two nodes are beyond the program: `trap`, where a thread stands after
-//! an error of its own, and `stuck`, for a thread that can never move again.
+//! A *scheduling point* is a location at which its thread may stand in a stored state; the other locations
+//! are passed in the same step as what came before them (`scheduling`). Two nodes are beyond the program:
+//! `trap`, where a thread stands after an error of its own, and `stuck`, for a thread that can never move
+//! again.
 //! Invariant: scheduling points have the lowest numbers, so that a stored location needs few bits.
 
 use super::code::{CEdge, CInstr};
@@ -39,9 +40,9 @@ pub struct Compiled {
     /// Any value that a cell may hold.
     pub contents: Interval,
     /// Cells that the goal looks at in states that are not final.
-    pub watched_cells: Vec<u32>,
-    /// Cells that matter only to threads for which they are live, so that they may be dead in a state: a set of `access`
-    /// in which every cell has its bit.
+    pub observed_cells: Vec<u32>,
+    /// Cells that matter only to threads for which they are live, so that they may be dead in a state: a set
+    /// of `access` in which every cell has its bit.
     pub may_be_dead: u64,
 }
 
@@ -61,12 +62,13 @@ pub struct Node {
     pub future: Access,
     /// The accesses of all edges, if no address has to be computed.
     pub next: Option<Access>,
-    /// The next step is determined, invisible and closes no cycle: alone it is an ample set if it is independent of what
-    /// the other threads will do (`partial_order`).
+    /// The next step is determined, invisible and closes no cycle: alone it is an ample set if it is
+    /// independent of what the other threads will do (`partial_order`).
     pub may_be_ample: bool,
     /// From here on, the thread may go wrong by itself.
     pub may_trap: bool,
-    /// Something that a goal state may ask for can no longer happen: the end, a location that the goal names, an error.
+    /// Something that a goal state may ask for can no longer happen: the end, a location that the goal names,
+    /// an error.
     pub lost: bool,
     /// The next step, with the local steps after it, can change what the goal says.
     pub visible: bool,
@@ -76,7 +78,8 @@ pub struct Node {
     pub named: bool,
     /// With all threads at such nodes the state is no goal, if goals go by locations.
     pub plain: bool,
-    /// Registers of the thread that have a field and no longer matter here, one bit each. Many nodes have the same.
+    /// Registers of the thread that have a field and no longer matter here, one bit each. Many nodes have the
+    /// same.
     pub dead: Arc<[u64]>,
     /// Registers of which some values can no longer be told apart here.
     pub folded: Vec<Fold>,

@@ -1,4 +1,5 @@
-//! What does the goal say of a state, in slots and nodes; and how far is it, in a thread's graph, to what it names?
+//! What does the goal say of a state, in slots and nodes; and how far is it, in a thread's graph, to what it
+//! names?
 
 use super::Compiler;
 use super::slots::Numbering;

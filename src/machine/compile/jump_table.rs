@@ -1,8 +1,9 @@
-//! Rows of comparisons, as an unrolled `if r == 1 … if r == 2 …` leaves them: where does a value lead at once?
+//! Rows of comparisons, as an unrolled `if r == 1 … if r == 2 …` leaves them: where does a value lead at
+//! once?
 //!
-//! A node that only asks whether a register equals a constant, and passes on to another such node if not, is an *entry*. A
-//! row of entries is a *jump table* from values to nodes. The steps along it are local and have no choice, so taking them one
-//! by one, as a trace does, leads to the same node.
+//! A node that only asks whether a register equals a constant, and passes on to another such node if not, is
+//! an *entry*. A row of entries is a *jump table* from values to nodes. The steps along it are local and have
+//! no choice, so taking them one by one, as a trace does, leads to the same node.
 //! Not here: rows of other conditions, and comparisons of different registers.
 
 use super::code::{CEdge, CInstr};

@@ -1,9 +1,10 @@
 //! The program as the machines want it: flat tables, with everything known beforehand computed once.
 //!
-//! `compiled` has the tables, and `code` the instructions in them. `scheduling` says at which locations a thread may stand
-//! in a stored state, `visibility` which steps the goal can see, `slots` where values lie and how many bits they need,
-//! `nodes` what is known at each location, `goal` what the goal says of a state, and `jump_table` shortens rows of
-//! comparisons. What all of this is for is said by `core` and `partial_order`.
+//! `compiled` has the tables, and `code` the instructions in them. `scheduling` says at which locations a
+//! thread may stand in a stored state, `visibility` which steps the goal can see, `slots` where values lie
+//! and how many bits they need, `nodes` what is known at each location, `goal` what the goal says of a state,
+//! and `jump_table` shortens rows of comparisons. What all of this is for is said by `core` and
+//! `partial_order`.
 
 mod code;
 mod compiled;
@@ -148,7 +149,7 @@ impl<'a> Compiler<'a> {
             cells: self.program.cells(),
             memory: self.memory,
             register_base: self.register_base,
-            watched_cells: self.observed.cells,
+            observed_cells: self.observed.cells,
             threads,
         })
     }

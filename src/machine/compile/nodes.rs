@@ -1,7 +1,7 @@
 //! What is known at each location of a thread?
 //!
-//! What it may touch from there on, whether its next step can change the goal (*visible*), whether that step may close
-//! a cycle of the graph, and what a goal state may ask for that can no longer happen (*lost*).
+//! What it may touch from there on, whether its next step can change the goal (*visible*), whether that step
+//! may close a cycle of the graph, and what a goal state may ask for that can no longer happen (*lost*).
 
 use super::Compiler;
 use super::code::{CEdge, CInstr};
@@ -13,16 +13,14 @@ use super::slots::Numbering;
 use crate::analysis::access::{self, Access};
 use crate::analysis::interval::Interval;
 use crate::machine::MemoryModel;
-use crate::model::{Edge, EdgeId, Instr, Loc, Reg, Thread, ThreadId, Value};
+use crate::model::{Edge, EdgeId, Instr, Loc, Reg, ThreadId, Value};
 use crate::query::{Limit, When};
-use petgraph::graph::NodeIndex;
-use petgraph::visit::{Dfs, EdgeFiltered, EdgeRef, Reversed, Visitable};
 use std::sync::Arc;
 
 /// A goal that names more locations of a thread than this is not asked which of them are out of reach.
 const MOST_NAMED: usize = 64;
 
-/// Per location of a thread, what its node has to know.
+/// What holds at each location of a thread.
 struct Facts {
     may_close_cycle: Vec<bool>,
     visible: Vec<bool>,
@@ -31,7 +29,8 @@ struct Facts {
     lost: Vec<bool>,
     /// Whether a goal state may ask for it.
     named: Vec<bool>,
-    /// The registers of the thread that have a field, and those of which not all values can be told apart: one bit each.
+    /// The registers of the thread that have a field, and those of which not all values can be told apart:
+    /// one bit each.
     fields: Vec<u64>,
     stand_ins: Vec<u64>,
 }
@@ -144,27 +143,23 @@ impl Compiler<'_> {
         let sources = |chosen: &dyn Fn(EdgeId, &Edge) -> bool| -> Vec<Loc> {
             thread.edges().filter(|(id, e)| chosen(*id, e)).map(|(_, e)| e.from).collect()
         };
-        let passed = |loc: Loc| !numbering.is_scheduling_point(loc);
+        let in_next_step = |seeds: Vec<Loc>| thread.reaching(seeds, |e| !numbering.is_scheduling_point(e.to));
         let named = self.named_locs(t);
-        let without_way = |goal: &Loc| reaching(thread, &[*goal]).into_iter().map(|r| !r);
-        let may_trap = backward(thread, &sources(&|_, e| self.may_trap(t, e)), |_| true);
+        let may_trap = thread.reaching(sources(&|_, e| self.may_trap(t, e)), |_| true);
         let could_trap = may_trap.contains(&true);
         let harmless = may_trap.iter().map(|may| could_trap && !may).collect();
-        // With so many that looking for a way to each would take long, every location counts as a loss.
+        // With so many that finding a way to each would take long, every location counts as a loss.
         let lost = match named.len() {
-            0..=MOST_NAMED => named.iter().fold(harmless, |lost: Vec<bool>, l| {
-                lost.iter().zip(without_way(l)).map(|(x, y)| *x || y).collect()
+            0..=MOST_NAMED => named.iter().fold(harmless, |lost: Vec<bool>, &goal| {
+                let reaching = thread.reaching([goal], |_| true);
+                lost.iter().zip(reaching).map(|(lost, reaches)| *lost || !reaches).collect()
             }),
             _ => vec![true; thread.graph().node_count()],
         };
         Ok(Facts {
-            may_close_cycle: backward(thread, &sources(&|id, _| closes[id.index()]), passed),
-            visible: backward(thread, &sources(&|_, e| self.is_visible(t, e)), passed),
-            visible_effect: backward(
-                thread,
-                &sources(&|_, e| self.is_visible(t, e) && !self.only_arrives(t, e)),
-                passed,
-            ),
+            may_close_cycle: in_next_step(sources(&|id, _| closes[id.index()])),
+            visible: in_next_step(sources(&|_, e| self.is_visible(t, e))),
+            visible_effect: in_next_step(sources(&|_, e| self.is_visible(t, e) && !self.only_arrives(t, e))),
             may_trap,
             lost,
             named: thread.locations().map(|l| named.binary_search(&l).is_ok()).collect(),
@@ -173,7 +168,8 @@ impl Compiler<'_> {
         })
     }
 
-    /// The locations of the thread that a goal state may ask for: its end among them if final states are looked at.
+    /// The locations of the thread that a goal state may ask for: its end among them if final states are
+    /// looked at.
     fn named_locs(&self, t: ThreadId) -> Vec<Loc> {
         let mut named = self.observed.locations[t.index()].clone();
         if self.goal.clauses.iter().any(|c| c.when == When::Final) {
@@ -217,22 +213,4 @@ fn words(count: usize, holds: impl Fn(usize) -> bool) -> Vec<u64> {
 /// One set without another.
 fn without(set: &[u64], other: impl Iterator<Item = u64>) -> Arc<[u64]> {
     set.iter().zip(other).map(|(a, b)| a & !b).collect()
-}
-
-/// The locations from which one of `seeds` can be reached through locations that `through` lets pass.
-fn backward(thread: &Thread, seeds: &[Loc], through: impl Fn(Loc) -> bool) -> Vec<bool> {
-    let graph = thread.graph();
-    let passable = EdgeFiltered::from_fn(graph, |e| through(Loc(e.target().index() as u32)));
-    let mut reached = vec![false; graph.node_count()];
-    let todo = seeds.iter().map(|loc| NodeIndex::new(loc.index())).collect();
-    let mut dfs = Dfs::from_parts(todo, graph.visit_map());
-    while let Some(node) = dfs.next(Reversed(&passable)) {
-        reached[node.index()] = true;
-    }
-    reached
-}
-
-/// The locations from which one of `goals` can be reached, themselves included.
-fn reaching(thread: &Thread, goals: &[Loc]) -> Vec<bool> {
-    backward(thread, goals, |_| true)
 }

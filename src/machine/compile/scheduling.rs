@@ -1,8 +1,10 @@
-//! Where may a thread stand in a stored state? Its *scheduling points*: locations between which it runs in one go.
+//! Where may a thread stand in a stored state? Its *scheduling points*: locations between which it runs in
+//! one go.
 //!
-//! A location is one if it has an action on memory, has a choice, matters to the goal, closes a cycle of local steps, or is
-//! an end. Whatever lies between is local and has no choice, so nobody can tell when it happens. There is one more kind,
-//! for the goal's sake, between two effects ([`Compiler::separate_effects`]).
+//! A location is one if it has an action on memory, has a choice, matters to the goal, closes a cycle of
+//! local steps, or is an end. Whatever lies between is local and has no choice, so nobody can tell when it
+//! happens. There is one more kind, for the goal's sake, between two effects
+//! ([`Compiler::separate_effects`]).
 
 use super::{Compiler, Stores};
 use crate::machine::MemoryModel;
@@ -40,11 +42,11 @@ impl Compiler<'_> {
         point
     }
 
-    /// A scheduling point before a visible local step, if something that others can see came before it in the same run of
-    /// local steps: the others may act between the two, and the goal hold there. So it may between two visible
-    /// steps. After another load none is needed: whatever the others do then, they can do before the load, and
-    /// the goal says the same. Nor is one before an arrival, if arrivals can only help the goal: what holds
-    /// before it holds after it too, and the thread may stay.
+    /// A scheduling point before a visible local step, if something that others can see came before it in the
+    /// same run of local steps: the others may act between the two, and the goal hold there. So it may
+    /// between two visible steps. After another load none is needed: whatever the others do then, they can do
+    /// before the load, and the goal says the same. Nor is one before an arrival, if arrivals can only help
+    /// the goal: what holds before it holds after it too, and the thread may stay.
     fn separate_effects(&self, t: ThreadId, point: &mut [bool]) {
         let thread = self.program.thread(t);
         let growing = self.goal.grows_with_arrivals();
@@ -123,7 +125,8 @@ fn exclusive(a: &RegExpr, b: &RegExpr) -> bool {
 }
 
 /// Per edge whether it goes back to a location that the depth-first walk is still in: every cycle has such an
-/// edge. Edges out of locations that `cut` names are not followed.
+/// edge. Edges out of locations that `cut` names are not followed. The walk keeps its own stack: petgraph's
+/// `depth_first_search` recurses, and programs are long.
 pub(super) fn retreating(thread: &Thread, cut: impl Fn(Loc) -> bool) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {

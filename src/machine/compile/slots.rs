@@ -1,8 +1,9 @@
 //! Where do values lie, and how many bits does each need in a stored state?
 //!
-//! A working state is a row of slots: per thread its location, the owner of the lock, registers, memory. A slot whose value
-//! can vary in stored states has a field in the packed state, wide enough for the interval that the analysis gives it. Where
-//! some values of a register can no longer be told apart, one value *stands in* for them all.
+//! A working state is a row of slots: per thread its location, the owner of the lock, registers, memory. A
+//! slot whose value can vary in stored states has a field in the packed state, wide enough for the interval
+//! that the analysis gives it. Where some values of a register can no longer be told apart, one value *stands
+//! in* for them all.
 
 use super::Compiler;
 use super::compiled::{Fold, bits, lock_slot};
@@ -56,7 +57,8 @@ impl Compiler<'_> {
         Layout::new(self.program.thread_ids().map(thread).chain(others))
     }
 
-    /// The cells that may be dead in a state: sets of them are exact, no goal names them, and somebody reads them.
+    /// The cells that may be dead in a state: sets of them are exact, no goal names them, and they are not
+    /// faint.
     pub(super) fn may_be_dead(&self) -> u64 {
         if !self.reductions.liveness || !access::is_exact(self.program) {
             return 0;
@@ -68,7 +70,8 @@ impl Compiler<'_> {
             .fold(0, |set, c| set | Access::write(c).writes)
     }
 
-    /// The values of a register over all scheduling points where it is live; everywhere, if it is looked at or kept everywhere.
+    /// The values of a register over all scheduling points where it is live; everywhere, if it is looked at
+    /// or kept everywhere.
     fn register(&self, t: ThreadId, r: Reg, held: &[Held]) -> Option<Interval> {
         let values = held[r.index()].values;
         if !self.reductions.liveness || self.observed.is_register(t, r) {
@@ -80,8 +83,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Per register of the thread what it holds where it is live: at scheduling points, or anywhere if it is looked at or kept
-    /// everywhere.
+    /// Per register of the thread what it holds where it is live: at scheduling points, or anywhere if it is
+    /// looked at or kept everywhere.
     fn held(&self, t: ThreadId, numbering: &Numbering) -> Result<Vec<Held>, Limit> {
         let thread = self.program.thread(t);
         let registers = thread.registers().len();

@@ -1,7 +1,8 @@
 //! What does the goal look at, and which steps can change what it says?
 //!
-//! A step is *visible* if it can: it touches a register or a cell that the goal names, or begins or ends at a location
-//! that it names. Only what the goal looks at in states that are not final counts here; at the end no thread moves any more.
+//! A step is *visible* if it can: it touches a register or a cell that the goal names, or begins or ends at a
+//! location that it names. Only what the goal looks at in states that are not final counts here; at the end
+//! no thread moves any more.
 
 use super::Compiler;
 use crate::analysis::faint::Faint;

@@ -1,9 +1,10 @@
-//! Which decisions lead along a line of stored states? The machine's steps are taken again, and told this time.
+//! Which decisions lead along a line of stored states? The machine's steps are taken again, and told this
+//! time.
 //!
-//! Stored states are representatives and normal forms, so one step between two of them is several decisions, perhaps in
-//! other names. `plainly` tells them as decisions of a machine that buffers every store: silent ones, which the search
-//! leaves out of buffers, are flushed, and a loop whose store entered as an accelerated entry is gone round as often as that
-//! takes.
+//! Stored states are representatives and normal forms, so one step between two of them is several decisions,
+//! perhaps in other names. `plainly` tells them as decisions of a machine that buffers every store: silent
+//! ones, which the search leaves out of buffers, are flushed, and a loop whose store entered as an
+//! accelerated entry is gone round as often as that takes.
 
 use super::super::compile::CInstr;
 use super::{Canonical, Core, Pending, Record, Work, enter, leave};
@@ -59,8 +60,9 @@ pub(in super::super) trait Retold: Machine {
     }
 }
 
-/// The decisions along a line of stored states, and which thread is which in the last of them: per thread there, the thread
-/// of the run. Stored states are representatives, so every step may give the threads other names.
+/// The decisions along a line of stored states, and which thread is which in the last of them: per thread
+/// there, the thread of the run. Stored states are representatives, so every step may give the threads other
+/// names.
 pub(in super::super) fn walk<M: Retold>(
     machine: &M,
     line: &[Vec<u64>],
@@ -80,7 +82,8 @@ pub(in super::super) fn walk<M: Retold>(
     Ok((core.plainly(&decisions, limits)?, names))
 }
 
-/// The decisions that lead from one stored state to the next, and per thread of the next which one it was before.
+/// The decisions that lead from one stored state to the next, and per thread of the next which one it was
+/// before.
 fn step<M: Retold>(
     machine: &M,
     scratch: &mut M::Scratch,
@@ -125,8 +128,8 @@ impl Core {
         decisions
     }
 
-    /// The thread takes an edge: `None` if it is no store, or one that goes wrong; then what entered the buffer, which
-    /// is nothing if the store is silent.
+    /// The thread takes an edge: `None` if it is no store, or one that goes wrong; then what entered the
+    /// buffer, which is nothing if the store is silent.
     fn step_by(
         &self,
         work: &mut Work,

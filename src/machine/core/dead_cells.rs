@@ -1,18 +1,19 @@
 //! Which cells hold what nobody will read? States that differ in such cells alone are stored as one.
 //!
-//! A cell is *dead* in a state if it is dead for every thread (`analysis::liveness`) and no goal names it. It is stored as a
-//! fixed value. Why this is sound: whatever the cell holds, the same steps are possible and lead to states that differ in
-//! that cell alone, until it is written; so a state and the one that is stored for it reach the same goals by the same
-//! decisions, in as many steps.
-//! Whether a store is silent does go by what its cell holds, so cells of which that is asked are never dead: one thread
-//! alone writes them, and few of them would ever be.
+//! A cell is *dead* in a state if it is dead for every thread (`analysis::liveness`) and no goal names it. It
+//! is stored as a fixed value. Why this is sound: whatever the cell holds, the same steps are possible and
+//! lead to states that differ in that cell alone, until it is written; so a state and the one that is stored
+//! for it reach the same goals by the same decisions, in as many steps. Whether a store is silent does go by
+//! what its cell holds, so cells of which that is asked are never dead: one thread alone writes them, and few
+//! of them would ever be.
 //! Not here: programs with so many cells that sets of them are not exact; no cell is dead there.
 
 use super::{Core, Pending, Work};
 use crate::analysis::access::Access;
 
 impl Core {
-    /// The dead cells, given per thread those that are live for it, and its buffer. Of a cell that it has in its buffer, a thread reads what is there or comes later.
+    /// The dead cells, given per thread those that are live for it, and its buffer. Of a cell that it has in
+    /// its buffer, a thread reads what is there or comes later.
     #[inline]
     pub(in super::super) fn dead_cells<'a>(
         &self,

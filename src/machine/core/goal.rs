@@ -1,4 +1,5 @@
-//! What is a state to the goal: is it one, how far is it from one, can one still follow, what does it come to at the end?
+//! What is a state to the goal: is it one, how far is it from one, can one still follow, what does it come to
+//! at the end?
 //!
 //! All of it is read off a state; nothing here takes a step.
 
@@ -12,8 +13,8 @@ use crate::reach::Look;
 /// Is a state the end of a run?
 pub(crate) enum Ending {
     None,
-    /// All threads are at their ends and all buffers are empty, but for those that a block freezes: what each clause of
-    /// the goal is worth there.
+    /// All threads are at their ends and all buffers are empty, but for those that a block freezes: what each
+    /// clause of the goal is worth there.
     Final {
         values: Vec<Value>,
         frozen: bool,
@@ -85,8 +86,8 @@ impl Core {
         }
     }
 
-    /// How far the state is from the nearest clause: steps in the graphs to the locations it names, and one for each
-    /// comparison that does not hold.
+    /// How far the state is from the nearest clause: steps in the graphs to the locations it names, and one
+    /// for each comparison that does not hold.
     fn distance(&self, work: &Work) -> usize {
         let ends = || (0..self.threads()).map(|t| self.code.threads[t].to_end[work.vals[t] as usize]);
         let of = |c: &CClause| match c.when {

@@ -1,15 +1,17 @@
-//! What all machines of a program share: the compiled program, how its states are written down and which of several is
-//! stored, what a step does, what a state is to the goal, and how a run of stored states is told as decisions.
+//! What all machines of a program share: the compiled program, how its states are written down and which of
+//! several is stored, what a step does, what a state is to the goal, and how a run of stored states is told
+//! as decisions.
 //!
-//! `step` takes steps, on a state in the making (`work`); `store_buffer` has what waits to reach memory; `fields` says where
-//! things lie in a packed state; `dead_cells` finds what nobody will read; `goal` judges states; `concretise` leads runs
-//! back to decisions. Which steps there are from a state, and which may be left out, is not said here: that is what makes a
-//! machine (`eager`, `movers`), with the help of `partial_order`. Nor is the plain meaning of instructions (`semantics`),
-//! against which all of this is tested, or why the goal counts only with empty buffers (`query::Goal`).
+//! `step` takes steps, on a state in the making (`work`); `store_buffer` has what waits to reach memory;
+//! `fields` says where things lie in a packed state; `dead_cells` finds what nobody will read; `goal` judges
+//! states; `concretise` leads runs back to decisions. Which steps there are from a state, and which may be
+//! left out, is not said here: that is what makes a machine (`eager`, `movers`), with the help of
+//! `partial_order`. Nor is the plain meaning of instructions (`semantics`), against which all of this is
+//! tested, or why the goal counts only with empty buffers (`query::Goal`).
 //!
-//! Stored states are *canonical*: dead registers and cells have a fixed value, and of states that differ by the names of
-//! interchangeable threads alone one is stored (`canonical`). Whatever machines decide is decided by tables that such a
-//! renaming leaves as they are.
+//! Stored states are *canonical*: dead registers and cells have a fixed value, and of states that differ by
+//! the names of interchangeable threads alone one is stored (`canonical`). Whatever machines decide is
+//! decided by tables that such a renaming leaves as they are.
 
 mod concretise;
 mod dead_cells;
@@ -52,7 +54,7 @@ pub(crate) struct Core {
     /// Whether stores that a loop repeats are one accelerated entry of a buffer.
     accelerates: bool,
     entries: Entries,
-    /// Whether somebody wants to know how far from the goal a state is.
+    /// Whether states are ranked by how far they are from the goal.
     ranking: bool,
     /// Whether a thread's own error is a goal.
     errors_count: bool,
@@ -112,7 +114,8 @@ impl Core {
         self.errors_count = false;
     }
 
-    /// From now on, no thread changes places with others, unless something is the same of all threads of each group.
+    /// From now on, no thread changes places with others, unless something is the same of all threads of each
+    /// group.
     pub fn symmetric_if(&mut self, same: impl Fn(&[usize]) -> bool) {
         if !self.symmetry.members().all(same) {
             self.symmetry = Symmetry::default();
@@ -168,8 +171,8 @@ impl Core {
     }
 
     /// Does the goal look at the cell in states that are not final?
-    pub(super) fn is_watched(&self, cell: u32) -> bool {
-        self.code.watched_cells.contains(&cell)
+    pub(super) fn is_observed(&self, cell: u32) -> bool {
+        self.code.observed_cells.contains(&cell)
     }
 
     /// The initial state, before any thread runs.
@@ -206,8 +209,8 @@ impl Core {
         self.entries.pack(buffers, out);
     }
 
-    /// Sets registers that no longer matter to the value that stands for that, and values that can no longer be told
-    /// apart to one, where threads have moved.
+    /// Sets registers that no longer matter to the value that stands for that, and values that can no longer
+    /// be told apart to one, where threads have moved.
     #[inline]
     pub fn clear_dead_registers(&self, work: &mut Work) {
         for &t in &work.moved {
@@ -267,8 +270,8 @@ impl Core {
     }
 }
 
-/// Per thread, what the others touch anywhere. From where they begin it may be less, but not for whoever takes their
-/// place: interchangeable threads may begin at different locations.
+/// Per thread, what the others touch anywhere. From where they begin it may be less, but not for whoever
+/// takes their place: interchangeable threads may begin at different locations.
 fn others_ever(code: &Compiled) -> Vec<Access> {
     let anywhere = |thread: &CThread| thread.nodes.iter().map(|n| n.future).fold(Access::NONE, Access::union);
     let mut futures: Vec<Access> = code.threads.iter().map(anywhere).collect();

@@ -1,12 +1,14 @@
 //! What waits in a store buffer.
 //!
-//! A loop may store the same again and again while nothing that it reads changes: a buffer could hold any number of copies,
-//! and a search through all those states would have no end. So an entry may be *accelerated*: it stands for one copy or
-//! more, as many as it takes, as the omega of a coverability graph does [KarpMiller69]. Why this is exact: the thread can go
-//! round the loop as often as it likes, so every number of copies is reached; and of two neighbours that are equal the older
-//! can always be flushed right before the younger, so more copies lead wherever fewer do. For the same reason a further copy
-//! next to an accelerated one changes nothing.
-//! Not here: which loops there are (`movers::transaction`), and how many copies a run really needs (`concretise`).
+//! A loop may store the same again and again while nothing that it reads changes: a buffer could hold any
+//! number of copies, and a search through all those states would have no end. So an entry may be
+//! *accelerated*: it stands for one copy or more, as many as it takes, as the omega of a coverability graph
+//! does [KarpMiller69]. Why this is exact: the thread can go round the loop as often as it likes, so every
+//! number of copies is reached; and of two neighbours that are equal the older can always be flushed right
+//! before the younger, so more copies lead wherever fewer do. For the same reason a further copy next to an
+//! accelerated one changes nothing.
+//! Not here: which loops there are (`movers::transaction`), and how many copies a run really needs
+//! (`concretise`).
 
 use crate::analysis::interval::Interval;
 use crate::model::Value;
@@ -55,8 +57,8 @@ const LENGTH_BITS: u32 = 16;
 /// Buffers are not longer than this in states that are stored.
 pub(crate) const LONGEST_BUFFER: usize = (1 << LENGTH_BITS) - 1;
 
-/// How buffers are written down: their lengths, and then their entries one after the other, each in one piece if it fits a
-/// word.
+/// How buffers are written down: their lengths, and then their entries one after the other, each in one piece
+/// if it fits a word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entries {
     cell_bits: u32,
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn copies_next_to_an_accelerated_entry_are_nothing_new() {
-        let (one, many, other) =
+        let (one, omega, other) =
             (Pending::one(0, 1), Pending { accelerated: true, ..Pending::one(0, 1) }, Pending::one(0, 2));
         let filled = |stores: &[Pending]| {
             let mut buffer = Vec::new();
@@ -142,8 +144,8 @@ mod tests {
             buffer
         };
         assert_eq!(filled(&[one, one]), [one, one]);
-        assert_eq!(filled(&[one, many]), [many]);
-        assert_eq!(filled(&[many, one, many]), [many]);
-        assert_eq!(filled(&[many, other, one, other]), [many, other, one, other]);
+        assert_eq!(filled(&[one, omega]), [omega]);
+        assert_eq!(filled(&[omega, one, omega]), [omega]);
+        assert_eq!(filled(&[omega, other, one, other]), [omega, other, one, other]);
     }
 }

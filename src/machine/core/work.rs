@@ -42,9 +42,9 @@ impl Work {
     }
 }
 
-/// What happens on the way, if anyone wants to know.
+/// What is kept of the decisions on the way, if anything.
 pub(crate) trait Record: Clone + Default {
-    /// Whether anyone does.
+    /// Whether anything is.
     const WANTED: bool;
 
     fn push(&mut self, thread: usize, act: Act);

@@ -1,11 +1,13 @@
-//! A state as the mover machine holds it: packed, with the local state of each thread and the buffers at hand.
+//! A state as the mover machine holds it: packed, with the local state of each thread and the buffers at
+//! hand.
 
 use super::super::core::{Core, LONGEST_BUFFER, Pending, leave};
 use super::transition_cache::{LocalId, TransitionCache};
 use crate::analysis::access::Access;
 use crate::reach::visited::MAX_WORDS;
 
-/// The packed locations, registers and cells of a state, the local state of each thread, and what waits in buffers.
+/// The packed locations, registers and cells of a state, the local state of each thread, and what waits in
+/// buffers.
 #[derive(Clone, Default)]
 pub(super) struct Configuration {
     pub words: Vec<u64>,

@@ -1,8 +1,8 @@
 //! The steps from one state: each thread's commit, with every choice of what comes before it.
 //!
-//! A step is one thread's transaction up to its commit, for each of the others either nothing or a prefix of its own
-//! transaction, and then the commit. A prefix ends with a load that the commit would change; `movers` says why no
-//! others are needed.
+//! A step is one thread's transaction up to its commit, for each of the others either nothing or a prefix of
+//! its own transaction, and then the commit. A prefix ends with a load that the commit would change; `movers`
+//! says why no others are needed.
 
 use super::super::core::{Core, Pending, Record, enter, others};
 use super::super::partial_order::{Ample, Position, normalise, stays_normal};
@@ -107,7 +107,8 @@ impl Expansion {
         self.next.buffers.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// The oldest store of the thread's buffer may reach memory; if the buffer is empty, the next store that enters it.
+    /// The oldest store of the thread's buffer may reach memory; if the buffer is empty, the next store that
+    /// enters it.
     fn find_flush(&mut self, core: &Core, t: usize) {
         let (base, transaction) = (&self.base, &self.transactions[t]);
         let oldest = base.buffer(t).first().map(|&store| (0, store));
@@ -158,7 +159,8 @@ impl Expansion {
         touch == Touch::Load(cell) && self.cache.load(core, t, from, raw) != to
     }
 
-    /// Which prefixes of other transactions may come before the commit, because it would change their last load.
+    /// Which prefixes of other transactions may come before the commit, because it would change their last
+    /// load.
     fn find_choices(&mut self, core: &Core, commit: Commit) {
         self.choices.clear();
         self.lengths.clear();
@@ -239,8 +241,8 @@ impl Expansion {
         Some((thread, self.lengths[first + number]))
     }
 
-    /// Does the commit only lead to where its thread never moves again? Then whatever the others do next they can do
-    /// without it.
+    /// Does the commit only lead to where its thread never moves again? Then whatever the others do next they
+    /// can do without it.
     fn is_idle(&self, core: &Core, commit: Commit) -> bool {
         let How::Transition(number) = commit.how else { return false };
         let transaction = &self.transactions[commit.thread];
@@ -378,8 +380,8 @@ impl<R: Record> Position for Moving<'_, R> {
     }
 
     #[inline]
-    fn is_watched(&self, cell: u32) -> bool {
-        self.core.is_watched(cell)
+    fn is_observed(&self, cell: u32) -> bool {
+        self.core.is_observed(cell)
     }
 
     /// A thread whose buffer is not empty flushes before it goes on.

@@ -1,38 +1,44 @@
 //! The mover machine: loads, and under TSO stores, are done only where they begin to matter.
 //!
-//! A load that the goal cannot see commutes with whatever the other threads do, except with a write that changes what
-//! it leads to: it is a *mover* [Lipton75]. So every run can be put in an order in which such a load comes right before
-//! what makes it matter: a step of its own thread that is more than a mover (its *commit*: a write, a choice, a step
-//! that the goal sees, an arrival at the end or at an error), or another thread's write that would change its outcome. A
-//! thread's movers up to its commit are its *transaction*. One step of the search is then: one thread does its transaction
-//! up to its commit, each of the others does nothing or as much of its own transaction as it takes to read the commit's cell
-//! before it changes, and the commit is taken. States in the middle of a transaction are not stored, except where a load
-//! has read what is no longer there.
+//! A load that the goal cannot see commutes with whatever the other threads do, except with a write that
+//! changes what it leads to: it is a *mover* [Lipton75]. So every run can be put in an order in which such a
+//! load comes right before what makes it matter: a step of its own thread that is more than a mover (its
+//! *commit*: a write, a choice, a step that the goal sees, an arrival at the end or at an error), or another
+//! thread's write that would change its outcome. A thread's movers up to its commit are its *transaction*.
+//! One step of the search is then: one thread does its transaction up to its commit, each of the others does
+//! nothing or as much of its own transaction as it takes to read the commit's cell before it changes, and the
+//! commit is taken. States in the middle of a transaction are not stored, except where a load has read what
+//! is no longer there.
 //!
-//! Lipton's movers are steps of the text that move past every step of every other thread, and a reduced block is atomic:
-//! right movers, one step that is none, left movers. Ours move to the right only, and only as far as memory stays as they
-//! found it; that is decided in each state, and where it fails both orders are explored. So every load may be one,
-//! protected by a lock or not, and nothing behind the commit belongs to the transaction but local steps.
+//! Lipton's movers are steps of the text that move past every step of every other thread, and a reduced block
+//! is atomic: right movers, one step that is none, left movers. Ours move to the right only, and only as far
+//! as memory stays as they found it; that is decided in each state, and where it fails both orders are
+//! explored. So every load may be one, protected by a lock or not, and nothing behind the commit belongs to
+//! the transaction but local steps.
 //!
-//! Under TSO the writes are the flushes. Entering the buffer is nothing to others, so stores belong to transactions, and so do
-//! fences that have nothing to wait for. A flush is a commit of its own: that of the oldest store in the buffer, before
-//! whatever its thread does next; or, if the buffer is empty, that of the transaction's first store, right after it. So a
-//! store waits in the buffer only if its thread loads something later that another thread then changes, or comes to a commit
-//! of the first kind: where that never happens, the states are those of SC.
+//! Under TSO the writes are the flushes. Entering the buffer is nothing to others, so stores belong to
+//! transactions, and so do fences that have nothing to wait for. A flush is a commit of its own: that of the
+//! oldest store in the buffer, before whatever its thread does next; or, if the buffer is empty, that of the
+//! transaction's first store, right after it. So a store waits in the buffer only if its thread loads
+//! something later that another thread then changes, or comes to a commit of the first kind: where that never
+//! happens, the states are those of SC.
 //!
-//! Why this is sound: take a shortest run from a stored state to a goal, and its first commit. All before it are steps of
-//! transactions: memory stays as it is, so they commute with each other. Those of the commit's thread are its transaction,
-//! or the part of it that the flush needs; whatever else the thread did before the flush it can do after it, for it finds
-//! in its buffer, or in memory after the flush, the same value. Of those of another thread, all after the last load whose
-//! outcome the commit changes can come after the commit; the others are one of the choices. What is left of the run is
-//! shorter and leads to a goal from the state that is stored. A shortest run has no step that brings its thread back to a
-//! local state and a buffer it has had in the same memory, so a transaction ends there. If the run has no commit, no store
-//! enters a buffer in it, for a goal counts with empty buffers only; and the goal says of its first state what it says of
-//! its last. For the same reason a store may be in a transaction even if the goal sees it, unless it is silent. Ample steps
-//! (`partial_order`) are at most taken out of the rest of the run. A transaction that is long is cut, and a commit with many
-//! choices is preceded by movers alone: those are steps of the run too, and shorten the rest of it.
+//! Why this is sound: take a shortest run from a stored state to a goal, and its first commit. All before it
+//! are steps of transactions: memory stays as it is, so they commute with each other. Those of the commit's
+//! thread are its transaction, or the part of it that the flush needs; whatever else the thread did before
+//! the flush it can do after it, for it finds in its buffer, or in memory after the flush, the same value. Of
+//! those of another thread, all after the last load whose outcome the commit changes can come after the
+//! commit; the others are one of the choices. What is left of the run is shorter and leads to a goal from the
+//! state that is stored. A shortest run has no step that brings its thread back to a local state and a buffer
+//! it has had in the same memory, so a transaction ends there. If the run has no commit, no store enters a
+//! buffer in it, for a goal counts with empty buffers only; and the goal says of its first state what it says
+//! of its last. For the same reason a store may be in a transaction even if the goal sees it, unless it is
+//! silent. Ample steps (`partial_order`) are at most taken out of the rest of the run. A transaction that is
+//! long is cut, and a commit with many choices is preceded by movers alone: those are steps of the run too,
+//! and shorten the rest of it.
 //!
-//! There are no sleep sets here: they would save few steps, and exploring again states that wake up costs more.
+//! There are no sleep sets here: they would save few steps, and exploring again states that wake up costs
+//! more.
 //! Not here: `lock` … `unlock` blocks and bounded buffers; `eager` has the steps of such programs.
 
 mod configuration;
@@ -51,8 +57,8 @@ use crate::reach::{Look, Machine, Sink, Sleep, Wanted};
 use expansion::Expansion;
 use std::ops::ControlFlow;
 
-/// The local states of a thread with more locations and registers than this, one times the other, could take more memory
-/// than all states.
+/// The local states of a thread with more locations and registers than this, one times the other, could take
+/// more memory than all states.
 const MOST_LOCALS: usize = 1 << 24;
 /// The transitions of an `any` of more values than this are not kept.
 const MOST_VALUES: u64 = 256;

@@ -1,10 +1,11 @@
-//! How far would a thread come by itself? Its *transaction*: the loads, stores and fences up to its commit, as it would
-//! take them with memory as it is.
+//! How far would a thread come by itself? Its *transaction*: the loads, stores and fences up to its commit,
+//! as it would take them with memory as it is.
 //!
-//! A transaction that comes back to where it stood after its last store, with the same store, could go on filling the buffer
-//! for ever: that store enters as an accelerated entry (`core::store_buffer`), and the transaction ends. What the loop reads
-//! must still be there for that; if another thread's commit changes it, the choices have the thread past its last load of
-//! it, and from there it comes round to the store once more.
+//! A transaction that comes back to where it stood after its last store, with the same store, could go on
+//! filling the buffer for ever: that store enters as an accelerated entry (`core::store_buffer`), and the
+//! transaction ends. What the loop reads must still be there for that; if another thread's commit changes it,
+//! the choices have the thread past its last load of it, and from there it comes round to the store once
+//! more.
 //! Not here: which part of a transaction matters to others (`expansion`).
 
 use super::super::core::{Core, Pending};
@@ -29,8 +30,8 @@ pub(super) enum Touch {
     Load(u32),
     /// A store enters the buffer.
     Store(Pending),
-    /// Nobody else has to do with it: a load from the own buffer, a silent store or one more of an accelerated entry, a fence with nothing
-    /// to wait for.
+    /// Nobody else has to do with it: a load from the own buffer, a silent store or one more of an
+    /// accelerated entry, a fence with nothing to wait for.
     Own,
 }
 
@@ -133,8 +134,8 @@ impl Transaction {
         }
     }
 
-    /// Does a store bring the thread back to where it stood after the last one, which was the same? Then it can go round
-    /// as often as it likes, and the last one is accelerated.
+    /// Does a store bring the thread back to where it stood after the last one, which was the same? Then it
+    /// can go round as often as it likes, and the last one is accelerated.
     fn closes_loop(&mut self, touch: Touch, to: LocalId) -> bool {
         let Some(last) = self.stored.checked_sub(1).map(|last| &mut self.steps[last]) else { return false };
         match (&mut last.touch, touch) {

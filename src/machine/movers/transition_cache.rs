@@ -1,11 +1,12 @@
 //! What can a thread do from where it stands? Worked out once for every local state, and then looked up.
 //!
-//! A *local state* is all that a thread has to itself: its location and its registers, as they lie in a packed
-//! state. What it can do next depends on nothing else, but for the value that a load or a locked
-//! instruction finds. So its transitions, with the local instructions that follow each of them, are kept: a step is then
-//! a few bits of the packed state exchanged for others, and nothing has to be unpacked.
-//! The meaning of instructions is not repeated here: a transition that is not known yet is taken by `core`.
-//! Invariant: this is a cache. It may be emptied at any time between two expansions, and is, before it grows large.
+//! A *local state* is all that a thread has to itself: its location and its registers, as they lie in a
+//! packed state. What it can do next depends on nothing else, but for the value that a load or a locked
+//! instruction finds. So its transitions, with the local instructions that follow each of them, are kept: a
+//! step is then a few bits of the packed state exchanged for others, and nothing has to be unpacked. The
+//! meaning of instructions is not repeated here: a transition that is not known yet is taken by `core`.
+//! Invariant: this is a cache. It may be emptied at any time between two expansions, and is, before it grows
+//! large.
 
 use super::super::compile::{CEdge, CInstr, lock_slot};
 use super::super::core::{Core, Taken, Work};
@@ -328,7 +329,8 @@ impl TransitionCache {
         }
     }
 
-    /// The table of landings for a transition that finds what the cell holds; `WIDE` if it may hold many values.
+    /// The table of landings for a transition that finds what the cell holds; `WIDE` if it may hold many
+    /// values.
     fn table(&mut self, core: &Core, cell: u32) -> u32 {
         let start = self.landings.len();
         let width = core.fields.cell(cell).width();
@@ -372,7 +374,8 @@ impl TransitionCache {
         landing
     }
 
-    /// Where a transition leads if the thread finds these values in cells, and the cell that it sets, with what it holds then.
+    /// Where a transition leads if the thread finds these values in cells, and the cell that it sets, with
+    /// what it holds then.
     #[inline(always)]
     pub fn effect(
         &mut self,

@@ -1,8 +1,9 @@
-//! Sleep sets [Godefroid96]: of two independent steps only one order is taken, where the other leads to the same states.
+//! Sleep sets [Godefroid96]: of two independent steps only one order is taken, where the other leads to the
+//! same states.
 //!
-//! Once a thread has been explored from a state it is *settled* there: whatever begins with its step has been looked after.
-//! The successor by a later thread need not try it again, if the two steps are independent: it sleeps there. A thread that
-//! moved by an ample step is awake. Sleep sets save transitions, not states.
+//! Once a thread has been explored from a state it is *settled* there: whatever begins with its step has been
+//! looked after. The successor by a later thread need not try it again, if the two steps are independent: it
+//! sleeps there. A thread that moved by an ample step is awake. Sleep sets save transitions, not states.
 //! Not here: waking threads when a state is found again with a smaller set (`reach::visited`).
 
 use crate::analysis::access::Access;
@@ -32,7 +33,8 @@ impl Settled {
         }
     }
 
-    /// The threads that sleep in the successors by thread `t`; `next` says what each thread's next step touches.
+    /// The threads that sleep in the successors by thread `t`; `next` says what each thread's next step
+    /// touches.
     #[inline]
     pub fn asleep_after(&self, t: usize, next: &[Access]) -> Sleep {
         let mut left = if self.is_on { self.threads } else { 0 };

@@ -35,8 +35,8 @@ impl<R: Record> Position for Working<'_, R> {
     }
 
     #[inline]
-    fn is_watched(&self, cell: u32) -> bool {
-        self.core.is_watched(cell)
+    fn is_observed(&self, cell: u32) -> bool {
+        self.core.is_observed(cell)
     }
 
     #[inline]

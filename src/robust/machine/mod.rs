@@ -1,27 +1,31 @@
-//! The runs that may become witnesses, as states: an SC state and, once a store is delayed, what the attack has
-//! come to (`algorithms`, three phases).
+//! The runs that may become witnesses, as states: an SC state and, once a store is delayed, what the attack
+//! has come to ([Robust13], with the shape of witnesses of [LazyTSO15], section 4).
 //!
-//! Phase 1 is plain SC; its states are those of the SC machine, shared by all attacks. Phase 2 begins when the
-//! *attacker* issues an attack's store into its buffer: from then on its stores stay there (of several to one
-//! cell only the newest is kept, nobody else can see them) and it can pass no fence. Phase 3 begins with the
-//! attack's load, from memory, of a cell that is not buffered; the attacker stops for good. The attack succeeds
-//! when an event that happens after the load has touched the cell of the delayed store: flushing it closes a cycle.
+//! Phase 1 is plain SC; its states are those of the eager machine, shared by all attacks. Phase 2 begins when
+//! the *attacker* issues an attack's store into its buffer: from then on its stores stay there (of several to
+//! one cell only the newest is kept, nobody else can see them) and it can pass no fence. Phase 3 begins with
+//! the attack's load, from memory, of a cell that is not buffered; the attacker stops for good. The attack
+//! succeeds when an event that happens after the load has touched the cell of the delayed store: flushing it
+//! closes a cycle.
 //!
-//! In phase 3 the others move only if their event happens after the load: their thread is a *helper* already, or the
-//! event conflicts with one that does (`after`: per cell none, read, written). In phase 2 they move only if their
-//! event happens after some load that the attacker made since its store: whatever does not could
-//! as well have happened in phase 1. Local steps and fences are free.
-//! A `lock` … `unlock` block is one event: if one access happens after the load, all do. A thread that enters a
-//! block without being a helper makes a *claim*: the block's accesses are noted apart until one of them earns it, and a
-//! block that has not earned it cannot end.
+//! In phase 3 the others move only if their event happens after the load: their thread is a *helper* already,
+//! or the event conflicts with one that does (`after`: per cell none, read, written). In phase 2 they move
+//! only if their event happens after some load that the attacker made since its store: whatever does not
+//! could as well have happened in phase 1. Local steps and fences are free. A `lock` … `unlock` block is one
+//! event: if one access happens after the load, all do. A thread that enters a block without being a helper
+//! makes a *claim*: the block's accesses are noted apart until one of them earns it, and a block that has not
+//! earned it cannot end.
 //!
-//! Why the SC machine's reductions are right for phase 1: a step that hurries conflicts with nothing the others
+//! Why the eager machine's reductions are right for phase 1: an ample step conflicts with nothing the others
 //! may still do. So it is neither an attack's store (someone must touch its cell later) nor does it happen
 //! after the load, and a witness that has it later, or not at all, has it here as well. Pruning by a goal and
-//! faint cells are off, and sleeping threads begin attacks nevertheless.
-//! States of phase 1 may be renamed (`reach::symmetry`): if an attack of a thread succeeds from a state, that of its
-//! namesake does from the state's image. So that one must not be refuted: threads change places only if the text
-//! refutes the same attacks of all of them. An attack itself keeps its names.
+//! faint cells are off, and sleeping threads begin attacks nevertheless. States of phase 1 may be renamed
+//! (`machine::canonical`): if an attack of a thread succeeds from a state, that of its namesake does from the
+//! state's image. So that one must not be refuted: threads change places only if the text refutes the same
+//! attacks of all of them. An attack itself keeps its names.
+//!
+//! `targets` has the attacks, `state` what a state of one is made of, `steps` the steps of phases 2 and 3,
+//! and `telling` leads a run back to decisions.
 
 mod state;
 mod steps;

@@ -1,4 +1,5 @@
-//! The steps of phases 2 and 3: how attacks begin, what the attacker does before its load, and what the others may do.
+//! The steps of phases 2 and 3: how attacks begin, what the attacker does before its load, and what the
+//! others may do.
 
 use super::super::known::KnownPaths;
 use super::AttackMachine;
@@ -9,8 +10,8 @@ use crate::query::Act;
 use std::ops::ControlFlow;
 
 impl AttackMachine<'_> {
-    /// Can the attack still succeed, by the graphs alone? Somebody else has to touch the delayed store's cell,
-    /// and before that the attacker has to come to its load.
+    /// Can the attack still succeed, by the graphs alone? Another thread has to touch the delayed store's
+    /// cell, and before that the attacker has to come to its load.
     fn has_hope(&self, attack: &AttackState) -> bool {
         let target = self.target(attack);
         let node = attack.work.vals[target.thread] as usize;
@@ -27,9 +28,9 @@ impl AttackMachine<'_> {
             || (0..self.slots.threads).any(|u| u != target.thread && touches(u))
     }
 
-    /// Every state in which an attack has just begun, from a state of phase 1. A thread that holds memory in a block
-    /// cannot attack, for nobody could close the cycle before it flushes; and while another one does, it
-    /// may as well wait, for it cannot load from memory before the block ends.
+    /// Every state in which an attack has just begun, from a state of phase 1. A thread that holds memory in
+    /// a block cannot attack, for nobody could close the cycle before it flushes; and while another one does,
+    /// it may as well wait, for it cannot load from memory before the block ends.
     pub(super) fn beginnings<R: Record>(
         &self,
         base: &AttackState,
@@ -121,7 +122,8 @@ impl AttackMachine<'_> {
         ControlFlow::Continue(())
     }
 
-    /// The load with which the attacker can begin phase 3, if the edge is one. It has to read memory, not its own buffer.
+    /// The load with which the attacker can begin phase 3, if the edge is one. It has to read memory, not its
+    /// own buffer.
     fn attack_load(&self, attack: &AttackState, edge: &CEdge) -> Option<usize> {
         let target = self.target(attack);
         let CInstr::Load { addr, .. } = &edge.instr else { return None };
@@ -188,8 +190,8 @@ impl AttackMachine<'_> {
         }
     }
 
-    /// A step of another thread, if it happens after the load or is local. One that goes wrong touches nothing and is its
-    /// thread's last, so whatever follows can follow without it.
+    /// A step of another thread, if it happens after the load or is local. One that goes wrong touches
+    /// nothing and is its thread's last, so whatever follows can follow without it.
     fn other_step(&self, attack: &mut AttackState, u: usize, edge: &CEdge, choice: Option<Value>) -> Taken {
         let helper = attack.vals[self.slots.helper(u)] != 0;
         match &edge.instr {
@@ -211,7 +213,8 @@ impl AttackMachine<'_> {
         if self.base.core.is_trapped(&attack.work, u) { Taken::No } else { taken }
     }
 
-    /// May thread `u` read or write the cell now, because that happens after the load, or is claimed to? Notes it if so.
+    /// May thread `u` read or write the cell now, because that happens after the load, or is claimed to?
+    /// Notes it if so.
     fn may_happen(&self, attack: &mut AttackState, u: usize, cell: usize, access: Value) -> bool {
         let touched = attack.vals[self.slots.after(cell)];
         let conflicts = touched != NOT && (touched == WRITTEN || access == WRITTEN);

@@ -34,7 +34,8 @@ impl Target {
     }
 }
 
-/// The loads that are waited for, in the terms of the compiled program; and their numbers, which begin at 0 in each thread.
+/// The loads that are waited for, in the terms of the compiled program; and their numbers, which begin at 0
+/// in each thread.
 pub(super) fn overtakers(attacks: &Attacks, core: &Core) -> (Vec<Loads>, Vec<Vec<usize>>) {
     let mut thread_of = vec![0; attacks.overtakers.len()];
     attacks.stores.iter().for_each(|s| thread_of[s.overtakers] = s.thread.index());

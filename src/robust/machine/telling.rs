@@ -15,7 +15,7 @@ impl AttackMachine<'_> {
     pub(super) fn tell(&self, line: &[Vec<u64>], limits: &Limits) -> Result<Vec<Action>, Limit> {
         let begun = line.iter().position(|state| !self.is_phase_1(state)).unwrap_or(line.len());
         let (mut actions, names) = self.base.walk(&line[..begun], limits)?;
-        self.forget_errors(&mut actions, &line[begun - 1], &names);
+        self.leave_out_errors(&mut actions, &line[begun - 1], &names);
         let mut actions = self.drained(actions, None);
         for pair in line[begun - 1..].windows(2) {
             limits.spend(EXPANSION)?;
@@ -28,7 +28,7 @@ impl AttackMachine<'_> {
     fn step(&self, from: &[u64], to: &[u64]) -> Vec<Action> {
         let (mut base, mut next, mut packed) = (AttackState::default(), AttackState::default(), Vec::new());
         let mut found = None;
-        let mut look = |attack: &mut AttackState, record: &Vec<Action>| {
+        let mut is_it = |attack: &mut AttackState, record: &Vec<Action>| {
             self.pack(attack, &mut packed);
             if packed != to {
                 return ControlFlow::Continue(());
@@ -38,20 +38,20 @@ impl AttackMachine<'_> {
         };
         if self.is_phase_1(from) {
             self.unpack_phase_1(from, &mut base);
-            let _ = self.beginnings(&base, &mut next, &mut look);
+            let _ = self.beginnings(&base, &mut next, &mut is_it);
         } else {
             self.unpack(from, &mut base);
             let mut threads = 0..self.slots.threads;
-            let _ = threads.try_for_each(|u| self.successors(&base, &mut next, u, &mut look));
+            let _ = threads.try_for_each(|u| self.successors(&base, &mut next, u, &mut is_it));
         }
         self.unpack(to, &mut base);
         let attacker = self.target(&base).thread;
         self.drained(found.expect("a stored state has a step from its parent"), Some(attacker))
     }
 
-    /// A thread that has gone wrong in phase 1 did so in its last step, which changed nothing for the others: the run can do
-    /// without it. `names` says who is who in the phase's last state.
-    fn forget_errors(&self, actions: &mut Vec<Action>, last: &[u64], names: &[usize]) {
+    /// A thread that has gone wrong in phase 1 did so in its last step, which changed nothing for the others:
+    /// the run can do without it. `names` says which thread is which in the phase's last state.
+    fn leave_out_errors(&self, actions: &mut Vec<Action>, last: &[u64], names: &[usize]) {
         let mut work = Work::default();
         self.base.core.unpack(last, &mut work);
         for t in (0..self.slots.threads).filter(|&t| self.base.core.is_trapped(&work, t)) {
@@ -60,7 +60,8 @@ impl AttackMachine<'_> {
         }
     }
 
-    /// The decisions of an SC run as those of a TSO run in which only the attacker's stores stay in its buffer.
+    /// The decisions of an SC run as those of a TSO run in which only the attacker's stores stay in its
+    /// buffer.
     fn drained(&self, actions: Vec<Action>, attacker: Option<usize>) -> Vec<Action> {
         let is_store = |a: &Action| match a.act {
             Act::Step { edge, .. } => {
