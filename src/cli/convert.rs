@@ -1,30 +1,15 @@
 //! `overtake convert`: the program in another format, or the reason why that format cannot say it.
 
-use super::input::Source;
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
 use super::{ConvertArgs, Exit, input};
+use crate::front::Unwritten;
+use crate::front::formats::Writing;
 use crate::front::promela::Steps;
-use crate::front::{self, Unwritten};
-use crate::query::{Limit, Limits};
-use clap::ValueEnum;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Target {
-    /// The native language
-    Tso,
-    /// The program model itself
-    Ron,
-    /// An x86 litmus test
-    Litmus,
-    /// For Trencher
-    Trencher,
-    /// A model under SC for SPIN
-    Promela,
-}
+use crate::query::Limit;
 
 pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
-    if args.literal && args.to != Target::Promela {
+    if args.literal && args.to.name != "promela" {
         terminal.error("--literal is about the steps of a SPIN model, and goes with --to promela alone");
         return Exit::BadInput;
     }
@@ -35,10 +20,11 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
         Ok(source) => source,
         Err(exit) => return exit,
     };
-    let text = match write(&source, args.to, steps, &limits) {
+    let with = Writing { name: &source.name, litmus: source.litmus.as_ref(), steps, limits: &limits };
+    let text = match args.to.written(&source.program, &with) {
         Ok(text) => text,
         Err(Unwritten::Limit(limit)) => return unknown(&limit),
-        Err(Unwritten::Inexpressible(why)) => {
+        Err(why) => {
             terminal.error(&format!("{}: {why}", args.file.display()));
             return Exit::BadInput;
         }
@@ -53,16 +39,4 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
         }
     }
     Exit::Good
-}
-
-fn write(source: &Source, target: Target, steps: Steps, limits: &Limits) -> Result<String, Unwritten> {
-    let program = &source.program;
-    limits.check()?;
-    match target {
-        Target::Tso => Ok(front::tso::write(program, limits)?),
-        Target::Ron => Ok(front::ron::write(program, limits)?),
-        Target::Litmus => front::litmus::write(program, &source.name, source.litmus.as_ref(), limits),
-        Target::Trencher => front::trencher::write(program, limits),
-        Target::Promela => front::promela::write(program, steps, limits),
-    }
 }

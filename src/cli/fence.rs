@@ -1,16 +1,17 @@
 //! `overtake fence`: which fewest fences repair the program? What was found is shown in the user's own text and, on
 //! request, written, read again and checked again.
 
-use super::input::{self, Format, Source};
+use super::input::{self, Source};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::{Exit, FenceArgs, InputArgs, answer, limits};
+use super::{Exit, FenceArgs, answer, limits};
 use crate::analysis::interval;
-use crate::analysis::isomorphism::isomorphic;
 use crate::certify::Repair;
 use crate::engine::Options;
-use crate::front::patch::{self, Dialect, Edit, What};
-use crate::front::{self, Diagnostic, Severity, Unread, Unwritten};
+use crate::front::formats::{Reading, Writing};
+use crate::front::patch::{Edit, What};
+use crate::front::promela::Steps;
+use crate::front::{Diagnostic, Severity, Unread, Unwritten};
 use crate::model::{Instr, Loc, Program, ThreadId};
 use crate::query::repair::{Aim, Change};
 use crate::query::{Answer, Limit, Limits, Model, Question};
@@ -165,7 +166,7 @@ fn labelled(program: &Program, place: &str) -> Result<(ThreadId, Loc), String> {
 fn show(task: &Task, args: &FenceArgs, repair: &Repair, terminal: &Terminal) -> Exit {
     let own = args.prune.then(|| own_fences(&task.source.program));
     // The lines of a program that is data are those of the text that it once came from.
-    let is_data = input::format(task.file, &args.search.input) == Ok(Format::Ron);
+    let is_data = input::format(task.file, &args.search.input).is_ok_and(|format| !format.lines);
     let patient = Patient {
         program: &task.source.program,
         file: &task.file.display().to_string(),
@@ -184,26 +185,12 @@ fn own_fences(program: &Program) -> Vec<Change> {
     program.thread_ids().flat_map(of).collect()
 }
 
+/// As it is written beside the program's first instruction.
 fn fence_word(task: &Task, args: &FenceArgs) -> &'static str {
-    let format = input::format(task.file, &args.search.input).unwrap_or(Format::Tso);
-    match dialect(format) {
-        Some(dialect) => {
-            let edges = || task.source.program.threads().iter().flat_map(|t| t.edges());
-            let text = edges().next().map_or(String::new(), |(_, e)| e.text.clone());
-            patch::fence_word(dialect, &text)
-        }
-        None if format == Format::Trencher => "mfence",
-        None => "fence",
-    }
-}
-
-fn dialect(format: Format) -> Option<Dialect> {
-    match format {
-        Format::Tso => Some(Dialect::Tso),
-        Format::Rmm => Some(Dialect::Rmm),
-        Format::Litmus => Some(Dialect::Litmus),
-        Format::Ron | Format::Trencher => None,
-    }
+    let edges = || task.source.program.threads().iter().flat_map(|t| t.edges());
+    let text = edges().next().map_or("", |(_, e)| &e.text);
+    let format = input::format(task.file, &args.search.input);
+    format.map_or("fence", |format| (format.fence)(text))
 }
 
 /// Writes the repaired program, if that was asked for and there is one.
@@ -232,42 +219,26 @@ fn repaired(
     let to = input::format_of(path).unwrap_or(from);
     let program = repair::apply(&task.source.program, set)
         .map_err(|wrong| wrong.iter().map(|w| w.to_string()).collect::<Vec<_>>().join("; "))?;
+    let reading = Reading { define: &args.search.input.define, limits };
     if from == to
-        && let Some(text) = patched(task, set, &program, from, &args.search.input, limits)
+        && let Some(text) = from.patched(&task.source.text, &edits(task, set), &program, &reading)
     {
         return Ok(text);
     }
-    let limited = |limit: Limit| report::limit_reached(&limit);
-    let unwritten = |e: Unwritten| match e {
-        Unwritten::Limit(limit) => limited(limit),
-        other => other.to_string(),
-    };
-    match to {
-        Format::Tso => front::tso::write(&program, limits).map_err(limited),
-        Format::Ron => front::ron::write(&program, limits).map_err(limited),
-        Format::Trencher => front::trencher::write(&program, limits).map_err(unwritten),
-        Format::Litmus => {
-            let Source { name, litmus, .. } = &task.source;
-            front::litmus::write(&program, name, litmus.as_ref(), limits).map_err(unwritten)
-        }
-        Format::Rmm => {
-            Err("the changes cannot be put into the text of the .rmm file, and programs are not written \
-                            anew in that language: name a .tso file instead"
-                .to_string())
-        }
-    }
+    let Source { name, litmus, .. } = &task.source;
+    let writing = Writing { name, litmus: litmus.as_ref(), steps: Steps::Joined, limits };
+    to.written(&program, &writing).map_err(|e| match e {
+        Unwritten::Limit(limit) => report::limit_reached(&limit),
+        Unwritten::NoWriter(format) => format!(
+            "the changes cannot be put into the text of the .{format} file, and programs are not written anew in that \
+             language: name a .tso file instead"
+        ),
+        Unwritten::Inexpressible(why) => why.to_string(),
+    })
 }
 
-/// The user's text with the changes, if reading it gives the repaired program.
-fn patched(
-    task: &Task,
-    set: &[Change],
-    program: &Program,
-    format: Format,
-    input: &InputArgs,
-    limits: &Limits,
-) -> Option<String> {
-    let dialect = dialect(format)?;
+/// What the changes are in the user's text.
+fn edits(task: &Task, set: &[Change]) -> Vec<Edit> {
     let edit = |&change: &Change| {
         let t = change.thread();
         let old = || repair::unused(task.source.program.thread(t).registers());
@@ -282,9 +253,7 @@ fn patched(
     };
     let mut edits: Vec<Edit> = set.iter().map(edit).collect();
     edits.sort();
-    let text = patch::patch(&task.source.text, dialect, &edits)?;
-    let (again, _) = input::parse(&text, format, &input.define, limits).ok()?;
-    isomorphic(&again.program, program, limits).unwrap_or(false).then_some(text)
+    edits
 }
 
 /// Reads what was written and asks whether it is what was wanted: nothing has to be changed any more.
@@ -321,8 +290,9 @@ fn check_again(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits, term
 fn reread(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits) -> Result<Program, Unread> {
     let given = &args.search.input;
     let format = input::format_of(path).or_else(|_| input::format(task.file, given)).map_err(unread)?;
-    let text = std::fs::read_to_string(path).map_err(|e| unread(e.to_string()))?;
-    let read = |define: &[_]| input::parse(&text, format, define, limits).map(|(input, _)| input.program);
+    let bytes = std::fs::read(path).map_err(|e| unread(e.to_string()))?;
+    let read =
+        |define: &[_]| format.parse(&bytes, &Reading { define, limits }).map(|(input, _)| input.program);
     read(&given.define).or_else(|first| if given.define.is_empty() { Err(first) } else { read(&[]) })
 }
 

@@ -2,11 +2,12 @@
 
 use super::terminal::Terminal;
 use super::{Exit, InputArgs, diagnose};
-use crate::front::{self, Diagnostic, Severity, Unread};
+use crate::front::formats::{self, Format, Reading};
+use crate::front::{Diagnostic, Unread};
 use crate::model::Program;
 use crate::model::litmus::Litmus;
 use crate::query::{Limit, Limits};
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -17,20 +18,6 @@ const MAX_BYTES: u64 = 256 << 20;
 /// Limits are looked at after so many bytes, or so much waiting for them.
 const CHUNK_BYTES: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_millis(20);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// The native language (.tso)
-    Tso,
-    /// The program model itself (.ron)
-    Ron,
-    /// x86 litmus tests (.litmus)
-    Litmus,
-    /// Trencher (.txt)
-    Trencher,
-    /// Memorax (.rmm)
-    Rmm,
-}
 
 /// A program with what is asked of its final states, and the warnings about it.
 pub struct Test {
@@ -115,69 +102,58 @@ pub fn stem(path: &Path) -> String {
     path.file_stem().map_or("-".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// What was read, with what a litmus test says beside its program.
-pub type WithTest = (front::Input, Option<Litmus>);
-
 /// The program with whatever else is known, and its warnings as they are shown.
 fn load(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<(Source, String), Failure> {
     let name = path.display().to_string();
     let format = format(path, args).map_err(Failure::Said)?;
-    if format != Format::Tso && !args.define.is_empty() {
+    if !format.parameters && !args.define.is_empty() {
         let why = "only programs in the native language have parameters to define with -D";
         return Err(Failure::Said(format!("{name}: {why}")));
     }
-    let shown =
-        |source: &str, diagnostics: &[Diagnostic]| diagnose::render(&name, source, diagnostics, color);
-    let text = String::from_utf8(bytes(path, limits)?).map_err(|e| {
-        let (source, wrong) = not_text(e);
-        Failure::Shown(shown(&source, &[wrong]))
-    })?;
-    let (input, litmus) = parse(&text, format, &args.define, limits).map_err(|e| match e {
-        Unread::Limit(limit) => Failure::Limit(limit),
-        Unread::Wrong(wrong) => Failure::Shown(shown(&text, &wrong)),
-    })?;
-    let warnings = shown(&text, &input.warnings);
+    let bytes = bytes(path, limits)?;
+    let shown = |diagnostics: &[Diagnostic]| {
+        diagnose::render(&name, &String::from_utf8_lossy(&bytes), diagnostics, color)
+    };
+    let (input, litmus) =
+        format.parse(&bytes, &Reading { define: &args.define, limits }).map_err(|e| match e {
+            Unread::Limit(limit) => Failure::Limit(limit),
+            Unread::Wrong(wrong) => Failure::Shown(shown(&wrong)),
+        })?;
+    let warnings = shown(&input.warnings);
+    // Of a file that is no text, nothing is ever shown or changed by its lines.
+    let text = String::from_utf8(bytes).unwrap_or_default();
     Ok((Source { program: input.program, name: stem(path), text, litmus }, warnings))
 }
 
-/// What the text of a file says.
-pub fn parse(
-    source: &str,
-    format: Format,
-    define: &[(String, i64)],
-    limits: &Limits,
-) -> Result<WithTest, Unread> {
-    let alone = |input: front::Input| (input, None);
-    match format {
-        Format::Tso => front::tso::read(source, define, limits).map(alone),
-        Format::Ron => front::ron::read(source, limits).map(alone),
-        Format::Trencher => front::trencher::read(source, limits).map(alone),
-        Format::Rmm => front::rmm::read(source, limits).map(alone),
-        Format::Litmus => {
-            front::litmus::read_test(source, limits).map(|(input, litmus)| (input, Some(litmus)))
-        }
-    }
-}
-
 /// What the user says the format is, or else the file's name.
-pub fn format(path: &Path, args: &InputArgs) -> Result<Format, String> {
+pub fn format(path: &Path, args: &InputArgs) -> Result<&'static Format, String> {
     args.from.map_or_else(|| format_of(path), Ok)
 }
 
-pub fn format_of(path: &Path) -> Result<Format, String> {
-    let extension = path.extension().and_then(|e| e.to_str());
-    match extension {
-        Some("tso") => Ok(Format::Tso),
-        Some("ron") => Ok(Format::Ron),
-        Some("litmus") => Ok(Format::Litmus),
-        Some("txt") => Ok(Format::Trencher),
-        Some("rmm") => Ok(Format::Rmm),
-        _ if path == Path::new("-") => Err("standard input needs --from to say what it is".to_string()),
-        _ => Err(format!(
-            "{}: the name does not say what format this is; known are .tso, .ron, .litmus, .txt and .rmm, or use --from",
-            path.display()
-        )),
-    }
+pub fn format_of(path: &Path) -> Result<&'static Format, String> {
+    formats::of_path(path).ok_or_else(|| match path == Path::new("-") {
+        true => "standard input needs --from to say what it is".to_string(),
+        false => {
+            let known: Vec<String> = formats::readable().map(|f| format!(".{}", f.extensions[0])).collect();
+            let (last, others) = known.split_last().expect("some formats are read");
+            let known = format!("{} and {last}", others.join(", "));
+            let name = path.display();
+            format!("{name}: the name does not say what format this is; known are {known}, or use --from")
+        }
+    })
+}
+
+/// Names of formats, as an option takes them.
+pub fn format_parser(
+    formats: impl Iterator<Item = &'static Format>,
+) -> impl TypedValueParser<Value = &'static Format> {
+    let value = |format: &'static Format| PossibleValue::new(format.name).help(help(format));
+    let by_name = |name: String| formats::named(&name).expect("it is one of the possible values");
+    PossibleValuesParser::new(formats.map(value).collect::<Vec<_>>()).map(by_name)
+}
+
+fn help(format: &Format) -> String {
+    format!("{} (.{})", format.what, format.extensions.join(", ."))
 }
 
 fn bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
@@ -225,19 +201,4 @@ fn when_ready(mut from: impl Read + Send + 'static) -> impl FnMut() -> io::Resul
         Err(RecvTimeoutError::Timeout) => Ok(None),
         Err(RecvTimeoutError::Disconnected) => Ok(Some(Vec::new())),
     }
-}
-
-/// A file that is no text: the place of the first byte that is none, in what can be shown of it.
-fn not_text(e: std::string::FromUtf8Error) -> (String, Diagnostic) {
-    let at = e.utf8_error().valid_up_to();
-    let byte = e.as_bytes()[at];
-    let source = String::from_utf8_lossy(e.as_bytes()).into_owned();
-    let wrong = Diagnostic {
-        severity: Severity::Error,
-        message: format!("this is not UTF-8 text: byte {byte:#04x} at offset {at}"),
-        span: Some(at..at + '\u{fffd}'.len_utf8()),
-        label: "a program is text".to_string(),
-        help: None,
-    };
-    (source, wrong)
 }

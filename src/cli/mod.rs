@@ -22,6 +22,7 @@ mod terminal;
 
 use self::reductions::Without;
 use crate::engine::{Options, Pruning};
+use crate::front::formats::{self, Format};
 use crate::query::Limits;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -104,8 +105,8 @@ enum When {
 #[derive(Debug, Args)]
 struct InputArgs {
     /// The format of the input; by default what the file's extension says
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<input::Format>,
+    #[arg(long, value_name = "FORMAT", value_parser = input::format_parser(formats::readable()))]
+    from: Option<&'static Format>,
     /// Gives a parameter of the program a value
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = limits::define)]
     define: Vec<(String, i64)>,
@@ -298,8 +299,8 @@ struct ConvertArgs {
     #[command(flatten)]
     input: InputArgs,
     /// The format to write
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    to: convert::Target,
+    #[arg(long, value_name = "FORMAT", value_parser = input::format_parser(formats::writable()))]
+    to: &'static Format,
     /// One step per instruction, even where nobody can see the difference (only with --to promela)
     #[arg(long)]
     literal: bool,

@@ -1,7 +1,7 @@
 //! Tools that read C: CBMC, Nidhugg and GenMC. There is no writer for C, so they are found and not run; every row of
 //! theirs says why.
 
-use super::export::Format;
+use super::export::Export;
 use super::{Command, Question, Way, nothing};
 
 pub const CBMC: Way = reader("cbmc");
@@ -14,7 +14,7 @@ const fn reader(name: &'static str) -> Way {
         tool: name,
         usual: true,
         answers: &[Question::Tso],
-        reads: Format::C,
+        reads: Export::unwritten("C", "c"),
         prepare: nothing,
         rehearse: None,
         search: |asked, _| Command::tool([asked.file]),

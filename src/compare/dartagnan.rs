@@ -3,7 +3,7 @@
 //! What is called `dartagnan` is taken to hand its arguments to the Java program. A test has the result PASS if its
 //! condition holds; which answer that is depends on the condition's quantifier.
 
-use super::export::Format;
+use super::export::Export;
 use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
 use crate::model::PropertyKind;
 
@@ -12,7 +12,7 @@ pub const WAY: Way = Way {
     tool: "dartagnan",
     usual: true,
     answers: &[Question::Sc, Question::Tso],
-    reads: Format::Litmus,
+    reads: Export::LITMUS,
     prepare: nothing,
     rehearse: None,
     search,

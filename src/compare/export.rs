@@ -1,8 +1,7 @@
-//! Which formats do the tools read, and who writes them? The one table: a format that gets a writer changes one line here.
+//! How does a program reach a tool? As it stands if the tool reads it, or else written in the tool's format, if it can be.
 
 use super::Question;
-use crate::front::promela::{self, Steps};
-use crate::front::{Unwritten, litmus, trencher};
+use crate::front::{Unwritten, litmus};
 use crate::limits::Limits;
 use crate::model::Program;
 
@@ -14,69 +13,56 @@ pub struct Source {
     pub extension: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// The text as it was given, in whatever format: what overtake reads.
-    Given,
-    Promela,
-    PromelaLiteral,
-    Trencher,
-    Rmm,
-    Litmus,
-    C,
+/// What a tool is given to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Export {
+    /// What the tool reads.
+    pub language: &'static str,
+    /// The extension of its files. What has it already goes to the tool as it stands; without one, everything does.
+    pub extension: Option<&'static str>,
+    /// The text of what goes as it stands, where that depends on the question.
+    pub given: fn(&str, Question) -> String,
+    pub write: Option<fn(&Program, Question, &Limits) -> Result<String, Unwritten>>,
 }
 
-impl Format {
-    /// The extension of files in this format, where it is always the same.
-    fn extension(self) -> Option<&'static str> {
-        match self {
-            Format::Given => None,
-            Format::Promela | Format::PromelaLiteral => Some("pml"),
-            Format::Trencher => Some("txt"),
-            Format::Rmm => Some("rmm"),
-            Format::Litmus => Some("litmus"),
-            Format::C => Some("c"),
-        }
+impl Export {
+    /// The text as it was given, in whatever format: what overtake reads.
+    pub const GIVEN: Export = Export { extension: None, ..Export::unwritten("it", "") };
+
+    pub const LITMUS: Export = Export {
+        write: Some(|program, _, limits| litmus::write(program, "program", None, limits)),
+        ..Export::unwritten("litmus tests", "litmus")
+    };
+
+    /// A language that overtake does not write.
+    pub const fn unwritten(language: &'static str, extension: &'static str) -> Export {
+        Export { language, extension: Some(extension), given: |text, _| text.to_string(), write: None }
     }
 
     /// The name of the file that a tool is given.
-    pub fn file_name(self, source: &Source) -> String {
-        format!("program.{}", self.extension().unwrap_or(&source.extension))
+    pub fn file_name(&self, source: &Source) -> String {
+        format!("program.{}", self.extension.unwrap_or(&source.extension))
     }
-}
 
-/// The program in a tool's format, or why it cannot be had. What is in that format already goes as it stands, but for
-/// final states of Trencher's where nothing is asked about them.
-pub fn export(source: &Source, format: Format, question: Question) -> Result<String, String> {
-    let as_it_stands = format.extension().is_none_or(|extension| extension == source.extension);
-    if as_it_stands {
-        return Ok(match format {
-            Format::Trencher if !question.needs_property() => trencher::without_finals(&source.text),
-            _ => source.text.clone(),
-        });
+    /// The program in the tool's language, or why it cannot be had.
+    pub fn text(&self, source: &Source, question: Question) -> Result<String, String> {
+        if self.extension.is_none_or(|extension| extension == source.extension) {
+            return Ok((self.given)(&source.text, question));
+        }
+        let Some(write) = self.write else {
+            return Err(format!("it reads {}, which overtake does not write", self.language));
+        };
+        write(&source.program, question, &Limits::default()).map_err(|why| why.to_string())
     }
-    let (program, limits) = (&source.program, &Limits::default());
-    let written = match format {
-        Format::Given => Ok(source.text.clone()),
-        Format::Promela => promela::write(program, Steps::Joined, limits),
-        Format::PromelaLiteral => promela::write(program, Steps::Literal, limits),
-        Format::Trencher if !question.needs_property() => trencher::write_plain(program, limits),
-        Format::Trencher => trencher::write_goal(program, limits),
-        Format::Rmm => return no_writer(".rmm"),
-        Format::Litmus => litmus::write(program, "program", None, limits),
-        Format::C => return no_writer("C"),
-    };
-    written.map_err(|e: Unwritten| e.to_string())
-}
-
-fn no_writer(format: &str) -> Result<String, String> {
-    Err(format!("it reads {format}, which overtake does not write"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front::tso;
+    use crate::compare::{c, memorax};
+    use crate::front::{trencher, tso};
+
+    const TRENCHER: Export = crate::compare::trencher::WAY.reads;
 
     fn source(text: &str) -> Source {
         let program = tso::read(text, &[], &Limits::default()).expect("a program").program;
@@ -91,22 +77,22 @@ mod tests {
     #[test]
     fn what_a_tool_reads_already_goes_as_it_stands() {
         let given = source(DEKKER);
-        assert_eq!(export(&given, Format::Given, Question::Sc), Ok(DEKKER.to_string()));
-        assert_eq!(Format::Given.file_name(&given), "program.tso");
+        assert_eq!(Export::GIVEN.text(&given, Question::Sc), Ok(DEKKER.to_string()));
+        assert_eq!(Export::GIVEN.file_name(&given), "program.tso");
         let litmus = Source { extension: "litmus".to_string(), ..given };
-        assert_eq!(export(&litmus, Format::Litmus, Question::Tso), Ok(DEKKER.to_string()));
+        assert_eq!(Export::LITMUS.text(&litmus, Question::Tso), Ok(DEKKER.to_string()));
     }
 
     #[test]
     fn trencher_gets_final_states_only_for_questions_about_them() {
         let has_final = |text: String| text.lines().any(|line| line.starts_with("final "));
         let given = source(DEKKER);
-        assert!(has_final(export(&given, Format::Trencher, Question::Tso).expect("it can be written")));
-        assert!(!has_final(export(&given, Format::Trencher, Question::Robust).expect("it can be written")));
+        assert!(has_final(TRENCHER.text(&given, Question::Tso).expect("it can be written")));
+        assert!(!has_final(TRENCHER.text(&given, Question::Robust).expect("it can be written")));
         let values = source(&DEKKER.replace("forbid p@inside && q@inside", "never x == 1"));
-        let why = export(&values, Format::Trencher, Question::Sc).expect_err("finals are about locations");
+        let why = TRENCHER.text(&values, Question::Sc).expect_err("finals are about locations");
         assert!(why.contains("`never` is about more than locations"), "{why}");
-        assert!(export(&values, Format::Trencher, Question::Robust).is_ok());
+        assert!(TRENCHER.text(&values, Question::Robust).is_ok());
     }
 
     #[test]
@@ -115,18 +101,18 @@ mod tests {
                     transition r final noop end thread final initial end final q end";
         let program = trencher::read(text, &Limits::default()).expect("a program").program;
         let given = Source { program, text: text.to_string(), extension: "txt".to_string() };
-        assert_eq!(export(&given, Format::Trencher, Question::Tso), Ok(text.to_string()));
+        assert_eq!(TRENCHER.text(&given, Question::Tso), Ok(text.to_string()));
         let plain = "# a final word\nthread p initial q  transition q r write 1 0 \n\
                      transition r final noop end thread final initial end  end";
         for question in [Question::Robust, Question::Fences] {
-            assert_eq!(export(&given, Format::Trencher, question), Ok(plain.to_string()));
+            assert_eq!(TRENCHER.text(&given, question), Ok(plain.to_string()));
         }
     }
 
     #[test]
     fn formats_without_a_writer_say_so() {
-        for (format, name) in [(Format::Rmm, ".rmm"), (Format::C, "C")] {
-            let why = export(&source(DEKKER), format, Question::Tso).expect_err("nobody writes it");
+        for (format, name) in [(memorax::DUAL.reads, ".rmm"), (c::CBMC.reads, "C")] {
+            let why = format.text(&source(DEKKER), Question::Tso).expect_err("nobody writes it");
             assert_eq!(why, format!("it reads {name}, which overtake does not write"));
         }
     }

@@ -1,7 +1,7 @@
 //! herd7 (J. Alglave and L. Maranget): the final states of litmus tests. The line `Observation` says how often the
 //! condition's predicate holds in them, the first line which kind of condition it is.
 
-use super::export::Format;
+use super::export::Export;
 use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
 
 pub const WAY: Way = Way {
@@ -9,7 +9,7 @@ pub const WAY: Way = Way {
     tool: "herd7",
     usual: true,
     answers: &[Question::Sc, Question::Tso],
-    reads: Format::Litmus,
+    reads: Export::LITMUS,
     prepare: nothing,
     rehearse: None,
     search,

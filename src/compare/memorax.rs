@@ -1,7 +1,7 @@
 //! Memorax (C. Leonardsson): reachability under TSO for programs in its own language, with two abstractions, `dual` and
 //! `sb`. Nothing is exported to it, since there is no writer for its language.
 
-use super::export::Format;
+use super::export::Export;
 use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
 
 pub const DUAL: Way = Way {
@@ -9,7 +9,7 @@ pub const DUAL: Way = Way {
     tool: "memorax",
     usual: true,
     answers: &[Question::Tso],
-    reads: Format::Rmm,
+    reads: Export::unwritten(".rmm", "rmm"),
     prepare: nothing,
     rehearse: None,
     search: |asked, _| search(asked, "dual"),

@@ -23,7 +23,7 @@ pub mod table;
 mod trencher;
 
 use crate::model::PropertyKind;
-use export::Format;
+use export::Export;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -250,7 +250,7 @@ pub struct Way {
     /// Whether it takes part where nobody says who should.
     pub usual: bool,
     pub answers: &'static [Question],
-    pub reads: Format,
+    pub reads: Export,
     /// What has to be done once before the search, such as compiling. It is no part of the search and has time enough.
     pub prepare: fn(&Asked) -> Vec<Command>,
     /// A first search, within the limits, that only shows how the others are best made.

@@ -1,6 +1,6 @@
 //! overtake itself, asked from outside like everybody else, and the opinions that are heard when others disagree.
 
-use super::export::Format;
+use super::export::Export;
 use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
 use crate::query::Reductions;
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub const WAY: Way = Way {
     tool: NAME,
     usual: true,
     answers: &Question::ALL,
-    reads: Format::Given,
+    reads: Export::GIVEN,
     prepare: nothing,
     rehearse: None,
     search: |asked, _| command(asked, &[]),

@@ -4,15 +4,19 @@
 //! how deep the stack and how large the hash table must be. Beside it there are SPIN's own defaults, its compressed states,
 //! and the literal model with one step per instruction.
 
-use super::export::Format;
+use super::export::Export;
 use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way};
+use crate::front::Unwritten;
+use crate::front::promela::{self, Steps};
+use crate::limits::Limits;
+use crate::model::Program;
 
 pub const WAY: Way = Way {
     name: "spin",
     tool: "spin",
     usual: true,
     answers: &[Question::Sc],
-    reads: Format::Promela,
+    reads: model(|program, _, limits| promela::write(program, Steps::Joined, limits)),
     prepare: compile,
     rehearse: Some(generous),
     search: |_, rehearsal| fitted(rehearsal),
@@ -29,7 +33,16 @@ pub const DEFAULTS: Way = Way {
 
 pub const COLLAPSE: Way = Way { name: "spin-collapse", usual: false, prepare: compile_to_collapse, ..WAY };
 
-pub const LITERAL: Way = Way { name: "spin-literal", usual: false, reads: Format::PromelaLiteral, ..WAY };
+pub const LITERAL: Way = Way {
+    name: "spin-literal",
+    usual: false,
+    reads: model(|program, _, limits| promela::write(program, Steps::Literal, limits)),
+    ..WAY
+};
+
+const fn model(write: fn(&Program, Question, &Limits) -> Result<String, Unwritten>) -> Export {
+    Export { write: Some(write), ..Export::unwritten("Promela", "pml") }
+}
 
 fn compile(asked: &Asked) -> Vec<Command> {
     compile_with(asked, &[])

@@ -4,15 +4,27 @@
 //! There are two builds, one for reachability and one for robustness; an option that a build does not know ends in
 //! a complaint, which is shown.
 
-use super::export::Format;
+use super::export::Export;
 use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
+use crate::front::trencher;
 
 pub const WAY: Way = Way {
     name: "trencher",
     tool: "trencher",
     usual: true,
     answers: &Question::ALL,
-    reads: Format::Trencher,
+    reads: Export {
+        // Where nothing is asked about final states, its own complaint about them would be all there is.
+        given: |text, question| match question.needs_property() {
+            true => text.to_string(),
+            false => trencher::without_finals(text),
+        },
+        write: Some(|program, question, limits| match question.needs_property() {
+            true => trencher::write_goal(program, limits),
+            false => trencher::write_plain(program, limits),
+        }),
+        ..Export::unwritten("its own language", "txt")
+    },
     prepare: nothing,
     rehearse: None,
     search,

@@ -6,6 +6,7 @@
 
 mod flow;
 mod fold;
+pub mod formats;
 pub mod litmus;
 pub mod patch;
 mod problems;
@@ -78,6 +79,8 @@ impl Unread {
 pub enum Unwritten {
     #[error(transparent)]
     Inexpressible(#[from] Inexpressible),
+    #[error("programs are not written in the format {0}")]
+    NoWriter(&'static str),
     #[error("a limit was reached before the program was written")]
     Limit(Limit),
 }

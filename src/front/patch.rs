@@ -3,14 +3,18 @@
 //! Instructions are found by their lines alone, so what comes out is a guess: several instructions on one line, or one
 //! line for several threads, can make it wrong. Whoever asks reads the text again and compares the programs
 //! (`analysis::isomorphism`); where the guess was wrong, the program can still be written anew by its format's writer.
+//! How each language says things is its [`Dialect`], in its own folder.
 
 /// How a language marks labels and writes a fence and a locked store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    Tso,
-    Rmm,
-    /// Instructions of several threads share a row; a thread has its own column.
-    Litmus,
+#[derive(Debug)]
+pub struct Dialect {
+    /// Do instructions of several threads share a row, each thread in a column of its own?
+    pub columns: bool,
+    /// The word for a fence beside an instruction, without what separates it from the next one.
+    pub fence: fn(instruction: &str) -> &'static str,
+    /// The rows that take the place of one; the last is that of the instruction, unless the fence is behind it: such an
+    /// edit comes after all others of its line.
+    pub edited: fn(row: &str, edit: &Edit) -> Option<Vec<String>>,
 }
 
 /// One change of the text.
@@ -34,11 +38,11 @@ pub enum What {
 }
 
 /// The text with all edits made, if there is a way to make them.
-pub fn patch(source: &str, dialect: Dialect, edits: &[Edit]) -> Option<String> {
+pub fn patch(source: &str, dialect: &Dialect, edits: &[Edit]) -> Option<String> {
     let mut patched = String::with_capacity(source.len() + 64);
     for (i, line) in source.split_inclusive('\n').enumerate() {
         let mut here: Vec<&Edit> = edits.iter().filter(|e| e.line as usize == i + 1).collect();
-        if dialect != Dialect::Litmus {
+        if !dialect.columns {
             // One line of a template stands for all its threads.
             here.dedup_by(|a, b| a.what == b.what);
         }
@@ -49,7 +53,7 @@ pub fn patch(source: &str, dialect: Dialect, edits: &[Edit]) -> Option<String> {
         let mut rows = vec![body.to_string()];
         for edit in here {
             let last = rows.pop().expect("there is always the instruction's own row");
-            rows.extend(edited(&last, dialect, edit)?);
+            rows.extend((dialect.edited)(&last, edit)?);
         }
         patched += &rows.join("\n");
         patched += end;
@@ -57,37 +61,10 @@ pub fn patch(source: &str, dialect: Dialect, edits: &[Edit]) -> Option<String> {
     Some(patched)
 }
 
-/// The rows that take the place of one; the last is that of the instruction, unless the fence is behind it: such an edit comes
-/// after all others of its line.
-fn edited(row: &str, dialect: Dialect, edit: &Edit) -> Option<Vec<String>> {
-    match (&edit.what, dialect) {
-        (What::Fence, Dialect::Litmus) => fence_row(row, edit.column),
-        (What::Fence, _) => Some(fence_line(row, dialect)),
-        (What::Atomic { old }, Dialect::Tso) => {
-            Some(vec![replace_word(row, "store", &format!("xchg {old},"))?])
-        }
-        (What::Atomic { .. }, Dialect::Rmm) => Some(vec![replace_word(row, "write", "locked write")?]),
-        (What::Atomic { .. }, Dialect::Litmus) => None,
-        (What::FenceBehind, Dialect::Tso) => Some(vec![row.to_string(), fence_behind(row)]),
-        // No thread of these languages can end inside a block, which alone makes such a fence useful.
-        (What::FenceBehind, Dialect::Rmm | Dialect::Litmus) => None,
-    }
-}
-
-/// The word as it is inserted, without what separates it from the next instruction.
-pub fn fence_word(dialect: Dialect, instruction: &str) -> &'static str {
-    match dialect {
-        Dialect::Litmus if instruction.trim_start().starts_with(char::is_lowercase) => "mfence",
-        Dialect::Litmus => "MFENCE",
-        Dialect::Tso | Dialect::Rmm => "fence",
-    }
-}
-
-fn fence_line(row: &str, dialect: Dialect) -> Vec<String> {
-    let (labels, rest) = row.split_at(labels(row, dialect));
+/// The row with a fence before it, on a line of its own behind the row's labels, which take so many bytes.
+pub fn fence_line(row: &str, fence: &str, labels: usize) -> Vec<String> {
+    let (labels, rest) = row.split_at(labels);
     let indent = &rest[..rest.len() - rest.trim_start().len()];
-    let separator = if dialect == Dialect::Rmm { ";" } else { "" };
-    let fence = format!("{}{separator}", fence_word(dialect, rest));
     match labels.trim().is_empty() {
         true => vec![format!("{indent}{fence}"), row.to_string()],
         false => {
@@ -102,15 +79,8 @@ fn fence_line(row: &str, dialect: Dialect) -> Vec<String> {
     }
 }
 
-/// In line with the instruction, behind its labels.
-fn fence_behind(row: &str) -> String {
-    let (labels, rest) = row.split_at(labels(row, Dialect::Tso));
-    let indent = rest.len() - rest.trim_start().len();
-    format!("{}{}", " ".repeat(labels.chars().count() + indent), fence_word(Dialect::Tso, rest))
-}
-
-/// How much of the row its labels take.
-fn labels(row: &str, dialect: Dialect) -> usize {
+/// How much of the row its labels take: words with a colon behind them, unless they are statements.
+pub fn labels(row: &str, is_statement: impl Fn(&str) -> bool) -> usize {
     let mut end = 0;
     loop {
         let rest = &row[end..];
@@ -120,34 +90,15 @@ fn labels(row: &str, dialect: Dialect) -> usize {
         let word = &rest[start..start + name];
         let after = rest[start + name..].trim_start();
         let colon = after.strip_prefix(':').filter(|more| !more.starts_with('='));
-        if word.is_empty() || colon.is_none() || dialect == Dialect::Rmm && is_statement(word) {
+        if word.is_empty() || colon.is_none() || is_statement(word) {
             return end;
         }
         end = row.len() - after.len() + 1;
     }
 }
 
-/// Words of Memorax's language that have a colon behind them and are no labels.
-fn is_statement(word: &str) -> bool {
-    matches!(word, "read" | "write" | "assume" | "syncwr" | "syncrd")
-}
-
-/// A row of its own, in which the other threads have nothing to do.
-fn fence_row(row: &str, column: usize) -> Option<Vec<String>> {
-    let body = row.trim_end().strip_suffix(';')?;
-    let mut cells: Vec<&str> = body.split('|').collect();
-    let cell = *cells.get(column)?;
-    let at = labels(cell, Dialect::Litmus);
-    let (label, rest) = cell.split_at(at);
-    let fence = format!("{label} {} ", fence_word(Dialect::Litmus, rest));
-    let fences: Vec<&str> =
-        (0..cells.len()).map(|i| if i == column { fence.trim_end() } else { " " }).collect();
-    cells[column] = rest;
-    Some(vec![format!("{} ;", fences.join(" | ")), format!("{};", cells.join("|"))])
-}
-
 /// The row with its first such word replaced.
-fn replace_word(row: &str, word: &str, by: &str) -> Option<String> {
+pub fn replace_word(row: &str, word: &str, by: &str) -> Option<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let found = row
         .match_indices(word)
@@ -159,13 +110,14 @@ fn replace_word(row: &str, word: &str, by: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::front::{litmus, rmm, tso};
 
     fn fence(line: u32, column: usize) -> Edit {
         Edit { line, column, what: What::Fence }
     }
 
     #[track_caller]
-    fn check(source: &str, dialect: Dialect, edits: &[Edit], expected: &str) {
+    fn check(source: &str, dialect: &Dialect, edits: &[Edit], expected: &str) {
         assert_eq!(patch(source, dialect, edits).as_deref(), Some(expected));
     }
 
@@ -173,12 +125,17 @@ mod tests {
     fn a_fence_stands_before_its_instruction_and_behind_labels() {
         check(
             "  store [x], 1\n  load r, [y]\n",
-            Dialect::Tso,
+            &tso::DIALECT,
             &[fence(2, 0)],
             "  store [x], 1\n  fence\n  load r, [y]\n",
         );
-        check("  wait: load r, [y]", Dialect::Tso, &[fence(1, 0)], "  wait:\n      fence\n      load r, [y]");
-        check("wait:\n  load r, [y]", Dialect::Tso, &[fence(2, 0)], "wait:\n  fence\n  load r, [y]");
+        check(
+            "  wait: load r, [y]",
+            &tso::DIALECT,
+            &[fence(1, 0)],
+            "  wait:\n      fence\n      load r, [y]",
+        );
+        check("wait:\n  load r, [y]", &tso::DIALECT, &[fence(2, 0)], "wait:\n  fence\n  load r, [y]");
     }
 
     #[test]
@@ -186,39 +143,39 @@ mod tests {
         let behind = Edit { line: 1, column: 0, what: What::FenceBehind };
         check(
             "  store [x], 1\nend\n",
-            Dialect::Tso,
+            &tso::DIALECT,
             std::slice::from_ref(&behind),
             "  store [x], 1\n  fence\nend\n",
         );
-        check("L: store [x], 1\nend\n", Dialect::Tso, &[behind], "L: store [x], 1\n   fence\nend\n");
+        check("L: store [x], 1\nend\n", &tso::DIALECT, &[behind], "L: store [x], 1\n   fence\nend\n");
     }
 
     #[test]
     fn one_line_of_a_template_is_edited_once() {
-        check("  load r, [y]\n", Dialect::Tso, &[fence(1, 0), fence(1, 1)], "  fence\n  load r, [y]\n");
+        check("  load r, [y]\n", &tso::DIALECT, &[fence(1, 0), fence(1, 1)], "  fence\n  load r, [y]\n");
     }
 
     #[test]
     fn statements_of_memorax_end_in_semicolons() {
-        check("  read: $r := x", Dialect::Rmm, &[fence(1, 0)], "  fence;\n  read: $r := x");
-        check("L1: read: $r := x", Dialect::Rmm, &[fence(1, 0)], "L1:\n    fence;\n    read: $r := x");
-        check("$r := 1", Dialect::Rmm, &[fence(1, 0)], "fence;\n$r := 1");
+        check("  read: $r := x", &rmm::DIALECT, &[fence(1, 0)], "  fence;\n  read: $r := x");
+        check("L1: read: $r := x", &rmm::DIALECT, &[fence(1, 0)], "L1:\n    fence;\n    read: $r := x");
+        check("$r := 1", &rmm::DIALECT, &[fence(1, 0)], "fence;\n$r := 1");
     }
 
     #[test]
     fn a_litmus_test_gets_a_row() {
         let row = " MOV EAX,[y] | L: MOV EAX,[x] ;\n";
-        check(row, Dialect::Litmus, &[fence(1, 0)], " MFENCE |   ;\n MOV EAX,[y] | L: MOV EAX,[x] ;\n");
-        check(row, Dialect::Litmus, &[fence(1, 1)], "  |  L: MFENCE ;\n MOV EAX,[y] | MOV EAX,[x] ;\n");
+        check(row, &litmus::DIALECT, &[fence(1, 0)], " MFENCE |   ;\n MOV EAX,[y] | L: MOV EAX,[x] ;\n");
+        check(row, &litmus::DIALECT, &[fence(1, 1)], "  |  L: MFENCE ;\n MOV EAX,[y] | MOV EAX,[x] ;\n");
         let both = "  |  L: MFENCE ;\n MFENCE |   ;\n MOV EAX,[y] | MOV EAX,[x] ;\n";
-        check(row, Dialect::Litmus, &[fence(1, 1), fence(1, 0)], both);
+        check(row, &litmus::DIALECT, &[fence(1, 1), fence(1, 0)], both);
     }
 
     #[test]
     fn a_store_becomes_a_locked_one() {
         let edit = |column| Edit { line: 1, column, what: What::Atomic { old: "old".into() } };
-        check(" L: store [store_x], 1", Dialect::Tso, &[edit(0)], " L: xchg old, [store_x], 1");
-        check("write: x := 1", Dialect::Rmm, &[edit(0)], "locked write: x := 1");
-        assert_eq!(patch("MOV [x],$1 ;", Dialect::Litmus, &[edit(0)]), None);
+        check(" L: store [store_x], 1", &tso::DIALECT, &[edit(0)], " L: xchg old, [store_x], 1");
+        check("write: x := 1", &rmm::DIALECT, &[edit(0)], "locked write: x := 1");
+        assert_eq!(patch("MOV [x],$1 ;", &litmus::DIALECT, &[edit(0)]), None);
     }
 }

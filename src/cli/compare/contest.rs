@@ -12,8 +12,7 @@ use crate::cli::terminal::Terminal;
 use crate::compare::judge;
 use crate::compare::record::{Circumstances, Comparison, Measured, Outcome, Row, Run};
 use crate::compare::{
-    Asked, Command, Finished, Question, Reading, Said, export, own, preparation_failed, reading,
-    rehearsal_failed,
+    Asked, Command, Finished, Question, Reading, Said, own, preparation_failed, reading, rehearsal_failed,
 };
 use crate::query;
 use indicatif::ProgressBar;
@@ -185,7 +184,7 @@ impl<'a> Contest<'a> {
         if nothing && question.needs_property() {
             return Some("the program has no property".to_string());
         }
-        if let Err(why) = export::export(&subject.source, contestant.way.reads, question) {
+        if let Err(why) = contestant.way.reads.text(&subject.source, question) {
             return Some(why);
         }
         let smaller = before.rows.iter().find(|row| {
@@ -204,7 +203,7 @@ impl<'a> Contest<'a> {
         contestant: &'b Contestant,
     ) -> Result<Result<Entrant<'b>, Stopped>, String> {
         let way = contestant.way;
-        let text = export::export(&subject.source, way.reads, question)?;
+        let text = way.reads.text(&subject.source, question)?;
         let folder = self.scratch.path().join(format!("{}-{}", contestant.name, question.name()));
         let file = way.reads.file_name(&subject.source);
         fresh(&folder, &file, &text).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -5,9 +5,10 @@ use super::contest::{Contest, fresh};
 use super::files::Folder;
 use super::process;
 use super::subjects::Subject;
+use crate::compare::export::Export;
 use crate::compare::judge::{self, Disagreement, Opinion};
 use crate::compare::record::{Comparison, Row};
-use crate::compare::{Question, export, own, reading};
+use crate::compare::{Question, own, reading};
 
 impl Contest<'_> {
     /// The judgement about rows that differ; `keep` says where files go and what their names begin with.
@@ -32,7 +33,7 @@ impl Contest<'_> {
     fn opinion(&self, subject: &Subject, question: Question) -> Option<Opinion> {
         let path = std::env::current_exe().ok()?;
         let folder = self.scratch.path().join("opinion");
-        let file = export::Format::Given.file_name(&subject.source);
+        let file = Export::GIVEN.file_name(&subject.source);
         fresh(&folder, &file, &subject.source.text).ok()?;
         let asked = self.asked(subject, question, &file, 1);
         for (whose, command) in own::opinions(&asked) {
@@ -63,7 +64,7 @@ impl Contest<'_> {
             let file = format.file_name(&subject.source);
             let name = format!("{stem}.{}", file.rsplit('.').next().unwrap_or("txt"));
             if !kept.contains(&name) {
-                folder.write_file(&name, &export::export(&subject.source, format, row.question)?)?;
+                folder.write_file(&name, &format.text(&subject.source, row.question)?)?;
                 kept.push(name);
             }
         }

@@ -13,6 +13,7 @@ mod lex;
 mod lower;
 mod memory;
 mod parse;
+mod patch;
 mod pointers;
 mod question;
 mod sections;
@@ -20,6 +21,7 @@ mod width;
 mod write;
 mod x86;
 
+pub use patch::DIALECT;
 pub use write::write;
 
 use crate::front::problems::{Problem, Problems, Reported, Span};

@@ -17,7 +17,10 @@ mod lex;
 mod macros;
 mod names;
 mod parse;
+mod patch;
 mod start;
+
+pub use patch::DIALECT;
 
 use super::problems::{Problem, Problems, Reported};
 use super::{Input, Unread};

@@ -8,7 +8,10 @@ mod ast;
 mod expand;
 mod lex;
 mod parse;
+mod patch;
 mod print;
+
+pub use patch::DIALECT;
 
 use crate::front::problems::{Problem, Problems, Reported};
 use crate::front::{Input, Unread};
