@@ -4,12 +4,12 @@
 //! [`Diagnostic`]s, each with its place in the file; who prints them, and how, is not decided here. A limit ends reading
 //! ([`Unread`]) and writing ([`Unwritten`]) as it ends everything else.
 
-mod flow;
-mod fold;
+mod cfg;
+mod const_fold;
+mod diagnostics;
 pub mod formats;
 pub mod litmus;
 pub mod patch;
-mod problems;
 pub mod promela;
 pub mod rmm;
 pub mod ron;

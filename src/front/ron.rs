@@ -8,7 +8,7 @@
 
 mod spending;
 
-use super::problems::Problems;
+use super::diagnostics::Problems;
 use super::{Diagnostic, Input, Severity, Unread};
 use crate::limits::{Limit, Limits, Text};
 use crate::model::program::ProgramParts;

@@ -3,7 +3,7 @@
 use super::lex::{Kind, Token, Tokens, expected, number, signed_number};
 use super::memory::{Initial, Memory, Type};
 use super::x86::{Arch, Flag, Gpr, POINTER, register};
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::model::{MAX_CELLS, Value};
 
 /// Something of a thread that has a value.

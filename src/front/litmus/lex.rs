@@ -3,7 +3,7 @@
 //! The file's parts (`sections`) are tokenised one by one, since a bar or a semicolon means something else in each.
 //! What is no token is reported here and left out.
 
-use crate::front::problems::{Problem, Problems, Span};
+use crate::front::diagnostics::{Problem, Problems, Span};
 use crate::model::Value;
 use logos::Logos;
 

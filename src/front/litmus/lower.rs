@@ -13,9 +13,9 @@ use super::init::Own;
 use super::memory::{Memory, fitted};
 use super::parse::{Instruction, Mem, Operand, Thread};
 use super::x86::{Arch, Bit, Condition, EAX, Flag, One, Op, Part, Shift, Two};
-use crate::front::flow::{self, Action, Label, LabelId, Step};
-use crate::front::fold;
-use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
+use crate::front::cfg::{self, Action, Label, LabelId, Step};
+use crate::front::const_fold;
+use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::model::{BinOp, Expr, Instr, Reg, RegExpr, RmwOp, UnOp, Value};
 use std::collections::HashMap;
 
@@ -63,7 +63,7 @@ impl Registers {
 }
 
 pub struct Lowered {
-    pub graph: flow::Graph,
+    pub graph: cfg::Graph,
     /// The widths to which something was not cut, if the form is plain.
     pub uncut: Vec<u32>,
 }
@@ -116,7 +116,7 @@ pub fn lower<'s>(
     let label = |(name, at): &(&str, usize)| Label { name: name.to_string(), step: begins[*at] };
     let labels = thread.labels.iter().map(label).collect();
     let (steps, uncut) = (lowering.steps, lowering.uncut);
-    Ok(Lowered { graph: flow::graph(steps, labels, problems)?, uncut })
+    Ok(Lowered { graph: cfg::graph(steps, labels, problems)?, uncut })
 }
 
 fn condition_of(op: Op) -> Option<Condition> {
@@ -778,11 +778,11 @@ fn is_same_register(a: &Operand, b: &Operand) -> bool {
 }
 
 fn unary(op: UnOp, a: RegExpr) -> RegExpr {
-    fold::unary(op, a)
+    const_fold::unary(op, a)
 }
 
 fn binary(op: BinOp, a: RegExpr, b: RegExpr) -> RegExpr {
-    fold::binary(op, a, b).expect("nothing here divides by zero")
+    const_fold::binary(op, a, b).expect("nothing here divides by zero")
 }
 
 /// One of two values; the condition is 0 or 1.

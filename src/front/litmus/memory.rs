@@ -16,7 +16,7 @@
 //! or its complement has the low 32 bits of an address, or of a number less than `APART` away from one.
 
 use super::x86::Arch;
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::model::litmus::Width;
 use crate::model::{BinOp, Expr, MAX_CELLS, RegExpr, UnOp, Value, Variable};
 use std::collections::{BTreeSet, HashMap};

@@ -1,21 +1,21 @@
 //! x86 litmus tests, `.litmus`, as herd and its relatives read them: 32-bit tests in Intel's order of operands (`X86`)
 //! and 64-bit ones in AT&T's (`X86_64`).
 //!
-//! Reading goes one way: `sections` finds the parts of the file; `init`, `parse` and `question` read them, each with the
+//! Reading goes one way: `sections` finds the parts of the file; `init`, `parse` and `condition` read them, each with the
 //! words of `lex`; `width` settles how wide instructions and locations are; `memory` gives locations their cells; `pointers`
 //! knows where addresses can be; `lower` turns instructions into steps. All mistakes of a file come out of one run.
 //! A test becomes a program whose one property is the test's condition; what is printed about final states beyond that
 //! is in [`Litmus`]. `write` is the way back.
 
-mod bound;
+mod condition;
 mod init;
 mod lex;
 mod lower;
 mod memory;
+mod overflow;
 mod parse;
 mod patch;
 mod pointers;
-mod question;
 mod sections;
 mod width;
 mod write;
@@ -24,19 +24,19 @@ mod x86;
 pub use patch::DIALECT;
 pub use write::write;
 
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::front::{Input, Unread};
 use crate::limits::Limits;
 use crate::model::litmus::{Litmus, Observed};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Addr, Atom, BinOp, Expr, Pred, Program, Property, ThreadId, Value};
-use bound::Bound;
+use condition::{Place, Question, Right, observed};
 use init::{OfThread, Own, RegisterValue};
 use lower::{Context, Form, Registers, lower};
 use memory::{Initial, Memory, constant, fits, fitted};
+use overflow::Bound;
 use parse::Thread;
 use pointers::Pointers;
-use question::{Place, Question, Right, observed};
 use std::collections::{BTreeMap, BTreeSet};
 use x86::{Arch, Flag};
 
@@ -66,7 +66,7 @@ fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Repo
     let initial = init::read(clean, sections.init, &mut memory, problems);
     let mut threads = parse::threads(clean, sections.program, arch, problems);
     width::settle(&mut threads, &mut memory, problems);
-    let question = question::read(clean, sections.question, &mut memory, problems);
+    let question = condition::read(clean, sections.question, &mut memory, problems);
     memory.lay_out(problems);
     let pointers = Pointers::of(&threads, &initial, &memory, problems)?;
     let test =

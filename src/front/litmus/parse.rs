@@ -5,7 +5,7 @@
 
 use super::lex::{self, Kind, Token, Tokens, expected};
 use super::x86::{self, Arch, Op, Part, register};
-use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::model::{MAX_THREADS, Value};
 use std::collections::HashMap;
 

@@ -10,7 +10,7 @@ use super::init::{Own, RegisterValue};
 use super::memory::{Initial, Memory};
 use super::parse::{Instruction, Mem, Operand, Thread};
 use super::x86::{Bit, EAX, Gpr, Op, Two};
-use crate::front::problems::{Problems, Reported};
+use crate::front::diagnostics::{Problems, Reported};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

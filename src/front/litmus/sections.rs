@@ -3,7 +3,7 @@
 //! A first look at the file, without understanding any part: comments become blanks, so that every place keeps its
 //! number, and the program ends at the first word that begins something else.
 
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 
 /// Words that end the program.
 const KEYWORDS: [&str; 7] = ["final", "forall", "exists", "locations", "filter", "observed", "cases"];

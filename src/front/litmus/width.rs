@@ -7,7 +7,7 @@
 use super::memory::{DEFAULT_BITS, Memory, fits};
 use super::parse::{Instruction, Mem, Operand, Thread};
 use super::x86::{Bit, Op, Two};
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::model::Value;
 
 /// Settles the width of every instruction, and tells memory about every access.

@@ -3,7 +3,7 @@
 //! Expressions are those of the model, over names instead of registers. What names mean is not decided here.
 
 use crate::analysis::interval::Interval;
-use crate::front::problems::Span;
+use crate::front::diagnostics::Span;
 use crate::model::{Expr, Value};
 use std::collections::HashSet;
 

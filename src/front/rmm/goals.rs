@@ -3,8 +3,8 @@
 use super::ast::{File, Goal, Name};
 use super::flow::Process;
 use super::names::Names;
-use crate::front::fold;
-use crate::front::problems::{Problem, Problems, Reported};
+use crate::front::const_fold;
+use crate::front::diagnostics::{Problem, Problems, Reported};
 use crate::model::{Atom, BinOp, Expr, Pred, Property, PropertyKind, ThreadId};
 
 pub fn properties<'s>(
@@ -55,7 +55,7 @@ fn predicate<'s>(
     if wrong {
         return Err(Reported);
     }
-    Ok(fold::join(places, &mut |a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1)))
+    Ok(const_fold::join(places, &mut |a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1)))
 }
 
 fn unknown<'s>(

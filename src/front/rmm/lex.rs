@@ -3,7 +3,7 @@
 //! What is no token becomes `Garbage`, reported here so that the parser can step over it in silence. Comments of other
 //! languages are reported too, and taken for comments.
 
-use crate::front::problems::{Problem, Problems, Span};
+use crate::front::diagnostics::{Problem, Problems, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -6,7 +6,7 @@
 //! that brought it, for messages. Invariant: the work is bounded, however calls multiply.
 
 use super::lex::{Kind, Token};
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use std::collections::HashMap;
 use std::rc::Rc;
 

@@ -3,7 +3,7 @@
 //! Reading goes one way: `lex` makes tokens, `macros` replaces calls by what they stand for, `parse` builds the tree of
 //! `ast`; then `names` says what there is (cells, registers, domains), `flow` turns statements into a graph,
 //! `start` brings in the initial values, and `goals` the forbidden states. Every stage reports what is wrong to
-//! `problems`, and all mistakes of a file come out of one run.
+//! `diagnostics`, and all mistakes of a file come out of one run.
 //!
 //! What the language means is its documentation, read for TSO: `fence` waits for the own buffer, `ssfence` and `llfence`
 //! do nothing, `syncwr` is a locked write, `syncrd` a load, `slocked write` a store. A statement that blocks is
@@ -22,7 +22,7 @@ mod start;
 
 pub use patch::DIALECT;
 
-use super::problems::{Problem, Problems, Reported};
+use super::diagnostics::{Problem, Problems, Reported};
 use super::{Input, Unread};
 use crate::limits::Limits;
 use crate::model::Program;

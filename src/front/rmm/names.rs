@@ -6,7 +6,7 @@
 
 use super::ast::{Decl, File, Name, Place, PlaceKind, Process};
 use crate::analysis::interval::Interval;
-use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported};
+use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported};
 use crate::model::{MAX_THREADS, Value, Variable};
 use std::collections::{HashMap, HashSet};
 

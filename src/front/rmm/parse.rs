@@ -9,7 +9,7 @@ mod stmt;
 use super::ast::*;
 use super::lex::{Kind, RESERVED, Token};
 use crate::analysis::interval::Interval;
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::model::{MAX_THREADS, Value};
 use std::collections::HashSet;
 

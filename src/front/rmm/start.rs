@@ -10,7 +10,7 @@
 use super::ast::Decl;
 use super::names::{Cell, Names};
 use crate::analysis::liveness::{Live, Watched};
-use crate::front::problems::{Problem, Problems, Reported};
+use crate::front::diagnostics::{Problem, Problems, Reported};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Edge, Expr, Instr, Loc, Location, Program, Reg, RmwOp, ThreadId, Value, Variable};
 use std::collections::HashSet;

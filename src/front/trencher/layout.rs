@@ -8,8 +8,8 @@
 
 use super::parse::{Automaton, Transition};
 use crate::analysis::interval::{Interval, Intervals};
-use crate::front::fold;
-use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported};
+use crate::front::const_fold;
+use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{
     Atom, BinOp, Edge, EdgeId, Expr, Instr, Loc, Location, Pred, Program, Property, PropertyKind, RegExpr,
@@ -209,6 +209,6 @@ fn property(threads: &[Automaton], problems: &mut Problems) -> Option<Property> 
     if places.len() < threads.len() {
         return None;
     }
-    let pred = fold::join(places, &mut |a, b| Expr::binary(BinOp::And, a, b))?;
+    let pred = const_fold::join(places, &mut |a, b| Expr::binary(BinOp::And, a, b))?;
     Some(Property { kind: PropertyKind::Forbid, pred, line: 0 })
 }

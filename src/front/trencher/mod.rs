@@ -15,7 +15,7 @@ mod write;
 
 pub use write::{write, write_goal, write_plain};
 
-use super::problems::{Problem, Problems, Reported};
+use super::diagnostics::{Problem, Problems, Reported};
 use super::{Input, Unread};
 use crate::limits::Limits;
 use crate::model::Program;

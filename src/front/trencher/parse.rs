@@ -5,7 +5,7 @@
 //! A mistake is reported once, and reading goes on at the next word that may begin an item. Comments may stand
 //! everywhere, which the format itself allows between threads only.
 
-use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::{BinOp, Expr, Instr, Loc, MAX_REGISTERS, Reg, RegExpr, UnOp};
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 //! Statements that could not be read stand in the tree as `Bad`: they have been reported, and whoever walks
 //! the tree knows that something is missing there.
 
-use crate::front::problems::Span;
+use crate::front::diagnostics::Span;
 use crate::model::{BinOp, PropertyKind, UnOp, Value};
 use std::collections::HashSet;
 

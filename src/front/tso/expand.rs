@@ -12,7 +12,7 @@ mod query;
 mod thread;
 
 use super::ast::{File, Thread, ThreadIndex};
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::model::program::ProgramParts;
 use crate::model::{MAX_THREADS, ThreadId, Value};
 use names::Names;

@@ -3,7 +3,7 @@
 //! The end of a line is a token, because it ends a statement. What is no token at all becomes `Garbage`, one
 //! per run of it, reported here so that the parser can step over it in silence.
 
-use crate::front::problems::{Problem, Problems, Span};
+use crate::front::diagnostics::{Problem, Problems, Span};
 use crate::model::Value;
 use logos::Logos;
 

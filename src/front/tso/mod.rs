@@ -1,7 +1,7 @@
 //! The native language, `.tso`, as LANGUAGE.md describes it: text to program, and program to text.
 //!
 //! Reading goes one way: `lex` and `parse` turn text into the tree of `ast`, `expand` turns the tree into the
-//! parts of a program, and each reports what is wrong to `problems`. All mistakes of a file come out of one
+//! parts of a program, and each reports what is wrong to `diagnostics`. All mistakes of a file come out of one
 //! run. Nothing here recurses deeper than the input may be nested, and nothing unfolds without a limit.
 
 mod ast;
@@ -13,7 +13,7 @@ mod print;
 
 pub use patch::DIALECT;
 
-use crate::front::problems::{Problem, Problems, Reported};
+use crate::front::diagnostics::{Problem, Problems, Reported};
 use crate::front::{Input, Unread};
 use crate::limits::{Limit, Limits};
 use crate::model::{Program, Value};

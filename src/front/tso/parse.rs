@@ -10,7 +10,7 @@ mod expr;
 
 use super::ast::*;
 use super::lex::{self, Kind, Token};
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::model::PropertyKind;
 
 /// Each one multiplies the cases of a property.

@@ -7,7 +7,7 @@
 mod legal;
 mod plain;
 
-use crate::front::fold;
+use crate::front::const_fold;
 use crate::limits::{Limit, Limits, Text};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Atom, Edge, Instr, Loc, Pred, Program, Property, Reg, RegExpr, RmwOp, Value, Variable};
@@ -270,7 +270,7 @@ fn property_text(property: &Property, parts: &ProgramParts, memory: &Memory) -> 
 fn at(thread: &ThreadParts, locs: &[Loc]) -> String {
     let place = |loc: &Loc| format!("{}@{}", thread.name, thread.locations[loc.index()].labels[0]);
     let places: Vec<(String, usize)> = locs.iter().map(|loc| (place(loc), 1)).collect();
-    let joined = fold::join(places, &mut |(a, m), (b, n)| match n {
+    let joined = const_fold::join(places, &mut |(a, m), (b, n)| match n {
         1 => (a + " || " + &b, m + n),
         _ => (a + " || (" + &b + ")", m + n),
     });

@@ -8,7 +8,7 @@ use super::FORMAT;
 use super::branch::is_comparison;
 use super::layout::{Layout, Registers};
 use crate::analysis::interval::{Interval, Intervals};
-use crate::front::{Inexpressible, fold};
+use crate::front::{Inexpressible, const_fold};
 use crate::model::{Atom, BinOp, Expr, Pred, Program, Property, PropertyKind, UnOp, Value};
 
 /// Combinations of values that are tried for what is no comparison.
@@ -44,7 +44,7 @@ impl Condition {
                     PropertyKind::Forall => at_end(p).negated(),
                     _ => at_end(p),
                 });
-                let pred = fold::join(wrong.collect(), &mut |a, b| Expr::binary(BinOp::Or, a, b));
+                let pred = const_fold::join(wrong.collect(), &mut |a, b| Expr::binary(BinOp::Or, a, b));
                 pred.map(|pred| Condition { quantifier: "~exists", pred })
             }
         })
@@ -62,10 +62,10 @@ fn of_final_states(program: &Program, pred: &Pred) -> Pred {
     match pred {
         Expr::Atom(Atom::At(t, locs)) => Expr::Const(locs.contains(&program.thread(*t).end()) as Value),
         Expr::Const(_) | Expr::Atom(_) => pred.clone(),
-        Expr::Unary(op, a) => fold::unary(*op, of_final_states(program, a)),
+        Expr::Unary(op, a) => const_fold::unary(*op, of_final_states(program, a)),
         Expr::Binary(op, a, b) => {
             let (a, b) = (of_final_states(program, a), of_final_states(program, b));
-            fold::binary(*op, a, b).expect("validity refuses predicates that may divide by zero")
+            const_fold::binary(*op, a, b).expect("validity refuses predicates that may divide by zero")
         }
     }
 }

@@ -10,7 +10,7 @@ use super::branch::{is_comparison, opposite, turned};
 use super::code::{Assembly, Label};
 use super::narrow;
 use super::syntax::{Mem, Operand};
-use crate::front::{Inexpressible, fold};
+use crate::front::{Inexpressible, const_fold};
 use crate::model::{BinOp, Expr, RegExpr, UnOp, Value};
 
 impl<'a> Assembly<'a> {
@@ -109,7 +109,7 @@ impl<'a> Assembly<'a> {
             Expr::Binary(BinOp::BitAnd, a, b) if !self.has("and") => {
                 self.compute(target, a)?;
                 self.complement(target);
-                let other = self.operand(&fold::unary(UnOp::BitNot, (**b).clone()))?;
+                let other = self.operand(&const_fold::unary(UnOp::BitNot, (**b).clone()))?;
                 self.op("or", bits, &[Operand::Reg(target), other]);
                 self.complement(target);
             }
@@ -377,7 +377,7 @@ impl<'a> Assembly<'a> {
         };
         let (mnemonic, value) = match mnemonic {
             known if self.has(known) => (known, (**b).clone()),
-            "lock sub" => ("lock add", fold::unary(UnOp::Neg, (**b).clone())),
+            "lock sub" => ("lock add", const_fold::unary(UnOp::Neg, (**b).clone())),
             _ => return None,
         };
         (**a == Expr::Atom(block.dst) && !mentions(b, block.dst)).then_some((mnemonic, value))

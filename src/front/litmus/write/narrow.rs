@@ -3,7 +3,7 @@
 //! A result that the program itself cuts to 32 bits may be computed there however large it would get, as long as its low
 //! bits depend on low bits alone.
 
-use super::super::bound::Bound;
+use super::super::overflow::Bound;
 use crate::analysis::interval::{Interval, range};
 use crate::model::litmus::Litmus;
 use crate::model::{BinOp, Expr, Program, Reg, RegExpr, UnOp, Value};

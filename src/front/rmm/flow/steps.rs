@@ -8,8 +8,8 @@
 
 use super::{Builder, Built};
 use crate::analysis::interval::{self, Interval};
-use crate::front::fold;
-use crate::front::problems::{Problem, Reported};
+use crate::front::const_fold;
+use crate::front::diagnostics::{Problem, Reported};
 use crate::front::rmm::ast::{Name, Place, PlaceKind, Stmt, StmtKind, Term};
 use crate::model::{BinOp, Expr, Instr, Loc, Reg, RegExpr, RmwOp, Value};
 use std::ops::Range;
@@ -233,7 +233,7 @@ impl<'s> Builder<'s, '_, '_> {
                 None => here,
             }
         };
-        fold::join(target.cells.clone().map(one).collect(), &mut |a, b| Expr::binary(BinOp::Or, a, b))
+        const_fold::join(target.cells.clone().map(one).collect(), &mut |a, b| Expr::binary(BinOp::Or, a, b))
     }
 
     /// The values that these cells can hold.

@@ -4,8 +4,8 @@
 //! a limit, brackets and all, since a sum is as deep as it is long.
 
 use super::{Parsed, Parser};
-use crate::front::fold;
-use crate::front::problems::Problem;
+use crate::front::const_fold;
+use crate::front::diagnostics::Problem;
 use crate::front::rmm::ast::{Name, Term};
 use crate::front::rmm::lex::Kind;
 use crate::model::{BinOp, Expr, UnOp};
@@ -68,7 +68,7 @@ impl<'s> Parser<'s, '_> {
         while self.eat(symbol).is_some() {
             operands.push(operand(self)?);
         }
-        let joined = fold::join(operands, &mut |a, b| Expr::binary(op, a, b));
+        let joined = const_fold::join(operands, &mut |a, b| Expr::binary(op, a, b));
         Ok(joined.expect("a chain has at least one operand"))
     }
 
@@ -133,7 +133,7 @@ impl<'s> Parser<'s, '_> {
             (Kind::Symbol, "-") => {
                 self.one_more_operator()?;
                 self.bump();
-                Ok(fold::unary(UnOp::Neg, self.unit()?))
+                Ok(const_fold::unary(UnOp::Neg, self.unit()?))
             }
             (Kind::Symbol, "(") => {
                 self.one_more_operator()?;

@@ -3,7 +3,7 @@
 //! A bad statement is skipped up to the `;` or the closing bracket behind it, with the brackets it has opened.
 
 use super::{Parsed, Parser, shorten};
-use crate::front::problems::{Problem, Reported};
+use crate::front::diagnostics::{Problem, Reported};
 use crate::front::rmm::ast::{Name, Place, PlaceKind, Stmt, StmtKind};
 use crate::front::rmm::lex::{Kind, Token};
 

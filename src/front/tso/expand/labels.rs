@@ -3,7 +3,7 @@
 //! Each pair of braces is a scope: its labels can be jumped to from inside it. Text behind a jump that no
 //! label precedes can never run, which is allowed, and worth a warning.
 
-use crate::front::problems::{Problem, Problems, Span};
+use crate::front::diagnostics::{Problem, Problems, Span};
 use crate::front::tso::ast::{Name, Stmt, Thread};
 use std::collections::{HashMap, HashSet};
 

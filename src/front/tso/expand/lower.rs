@@ -4,8 +4,8 @@
 //! division by zero is an error at its place, unless `&&` or `||` shields it: with `N = 0`,
 //! `N != 0 && 8 / N == r` is just 0.
 
-use crate::front::fold::{self, Leaf};
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::const_fold::{self, Leaf};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::front::tso::ast;
 use crate::model::expr::MAX_DEPTH;
 use crate::model::{BinOp, Expr, Value};
@@ -60,7 +60,7 @@ impl<'s, L: Leaves<'s>> Lowering<'_, L> {
         let tree = match e {
             ast::Expr::Number(value, _) => Ok(Tree { expr: Expr::Const(*value), depth: 1 }),
             ast::Expr::Unary(op, span, a) => self.expr(a, role).and_then(|a| {
-                let tree = grown(fold::unary(*op, a.expr), a.depth);
+                let tree = grown(const_fold::unary(*op, a.expr), a.depth);
                 self.within_bounds(tree, *span)
             }),
             ast::Expr::Chain(first, rest) => match rest.first() {
@@ -91,7 +91,7 @@ impl<'s, L: Leaves<'s>> Lowering<'_, L> {
         for ((op, span, _), right) in rest.iter().zip(others) {
             let right = right?;
             let depth = left.depth.max(right.depth);
-            let expr = match fold::binary(*op, left.expr, right.expr) {
+            let expr = match const_fold::binary(*op, left.expr, right.expr) {
                 Ok(expr) => expr,
                 Err(_) if role == Role::Dead => Expr::Const(0),
                 Err(_) => {
@@ -151,9 +151,9 @@ impl<'s, L: Leaves<'s>> Lowering<'_, L> {
             return Err(reported);
         }
         let expr = Expr::Const((op == BinOp::Or) as Value);
-        let joined = fold::join(operands, &mut |a: Tree<L::Leaf>, b: Tree<L::Leaf>| {
+        let joined = const_fold::join(operands, &mut |a: Tree<L::Leaf>, b: Tree<L::Leaf>| {
             let depth = a.depth.max(b.depth);
-            let expr = fold::binary(op, a.expr, b.expr).unwrap_or(Expr::Const(0));
+            let expr = const_fold::binary(op, a.expr, b.expr).unwrap_or(Expr::Const(0));
             grown(expr, depth)
         });
         match joined {

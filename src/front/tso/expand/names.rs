@@ -4,8 +4,8 @@
 //! all addresses; then initial values, which may be addresses. Registers are not known here.
 
 use super::lower::{Leaves, Role, lower};
-use crate::front::fold::Leaf;
-use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
+use crate::front::const_fold::Leaf;
+use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Bound, Expr, File, Init, Name, Param, Range, Shared};
 use crate::model::{self, MAX_CELLS, Value, Variable};
 use std::collections::{HashMap, HashSet};

@@ -6,8 +6,8 @@
 use super::lower::{Leaves, Role, lower};
 use super::names::{Locals, Meaning, Names, used_too_early};
 use super::thread::Unrolled;
-use crate::front::fold;
-use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
+use crate::front::const_fold;
+use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Expr, HowMany, Name, Property, Quantifier, ThreadRef};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::{self, Addr, Atom, BinOp, Loc, Pred, ThreadId, Value};
@@ -85,7 +85,7 @@ impl<'s> Query<'_, 's, '_> {
             HowMany::Two => (BinOp::Or, self.pairs(cases, span)?),
         };
         let empty = Pred::Const((op == BinOp::And) as Value);
-        Ok(fold::join(cases, &mut |a, b| junction(op, a, b)).unwrap_or(empty))
+        Ok(const_fold::join(cases, &mut |a, b| junction(op, a, b)).unwrap_or(empty))
     }
 
     fn pairs(&mut self, cases: Vec<Pred>, span: Span) -> Result<Vec<Pred>, Reported> {
@@ -158,7 +158,7 @@ impl<'s> Query<'_, 's, '_> {
 }
 
 fn junction(op: BinOp, a: Pred, b: Pred) -> Pred {
-    fold::binary(op, a, b).unwrap_or_else(|_| unreachable!("`&&` and `||` do not divide"))
+    const_fold::binary(op, a, b).unwrap_or_else(|_| unreachable!("`&&` and `||` do not divide"))
 }
 
 fn atoms(pred: &Pred) -> usize {
@@ -313,7 +313,7 @@ impl<'s> Query<'_, 's, '_> {
         let unrolled = &self.cast.threads[t.index()];
         if let Some(locs) = unrolled.labels.get(label.text) {
             self.problems.spend(locs.len())?;
-            return Ok(fold::places(locs.iter().copied()));
+            return Ok(const_fold::places(locs.iter().copied()));
         }
         if !unrolled.complete {
             return Err(Reported);

@@ -6,8 +6,8 @@
 
 use super::lower::{Leaves, Role, lower};
 use super::names::{Locals, Meaning, Names, used_too_early};
-use crate::front::flow::{self, Action, Label, LabelId, Step};
-use crate::front::problems::{INSTRUCTION, Problem, Problems, Reported, Span};
+use crate::front::cfg::{self, Action, Label, LabelId, Step};
+use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Expr, Name, Op, Range, Stmt};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::program::ThreadParts;
@@ -412,7 +412,7 @@ impl<'s> Thread<'_, 's, '_> {
     }
 
     fn finish(self, name: String) -> Result<Unrolled<'s>, Reported> {
-        let graph = flow::graph(self.steps, self.labels, self.context.problems)?;
+        let graph = cfg::graph(self.steps, self.labels, self.context.problems)?;
         let mut labels: HashMap<Cow<str>, Vec<Loc>> = HashMap::new();
         for (written, loc) in self.written.into_iter().zip(graph.labels) {
             labels.entry(Cow::Borrowed(written)).or_default().push(loc);

@@ -4,7 +4,7 @@
 //! assignments to memory, memory read without brackets.
 
 use super::{Parsed, Parser, shorten};
-use crate::front::problems::{Problem, Reported, Span};
+use crate::front::diagnostics::{Problem, Reported, Span};
 use crate::front::tso::ast::{Expr, File, Name, Op, Range, Stmt, Thread, ThreadIndex};
 use crate::front::tso::lex::{self, Kind};
 

@@ -4,7 +4,7 @@
 //! operators are no nesting: they become lists.
 
 use super::{Parsed, Parser, shorten};
-use crate::front::problems::{Problem, Reported, Span};
+use crate::front::diagnostics::{Problem, Reported, Span};
 use crate::front::tso::ast::{Expr, Name, ThreadRef};
 use crate::front::tso::lex::{self, BadNumber, Kind};
 use crate::model::{BinOp, UnOp, Value};

@@ -9,7 +9,7 @@
 
 use super::LOCATION;
 use super::legal;
-use crate::front::fold::{self, Leaf};
+use crate::front::const_fold::{self, Leaf};
 use crate::limits::{Limit, Limits};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::program::{ProgramParts, ThreadParts};
@@ -41,7 +41,7 @@ pub fn plain(program: &Program, limits: &Limits) -> Result<ProgramParts, Limit> 
         property.pred = folded(pred, &mut |atom| match atom {
             Atom::At(t, locs) => {
                 let locs = locs.iter().flat_map(|l| &places[t.index()][l.index()]).copied();
-                match fold::places(locs) {
+                match const_fold::places(locs) {
                     locs if locs.is_empty() => Expr::Const(0),
                     locs => Expr::Atom(Atom::At(t, locs)),
                 }
@@ -165,7 +165,7 @@ fn fold_tree<A: Leaf>(
     match e {
         Expr::Const(c) => Expr::Const(c),
         Expr::Atom(a) => leaf(a),
-        Expr::Unary(op, a) => fold::unary(op, fold_tree(*a, leaf, by_zero)),
+        Expr::Unary(op, a) => const_fold::unary(op, fold_tree(*a, leaf, by_zero)),
         Expr::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
             let mut operands = vec![*b];
             let mut left = *a;
@@ -179,14 +179,14 @@ fn fold_tree<A: Leaf>(
             }
             operands.push(left);
             let operands = operands.into_iter().rev().map(|e| fold_tree(e, leaf, by_zero)).collect();
-            let mut combine = |a, b| fold::binary(op, a, b).unwrap_or(Expr::Const(0));
-            fold::join(operands, &mut combine).unwrap_or(Expr::Const(0))
+            let mut combine = |a, b| const_fold::binary(op, a, b).unwrap_or(Expr::Const(0));
+            const_fold::join(operands, &mut combine).unwrap_or(Expr::Const(0))
         }
         Expr::Binary(op, a, b) => {
             let (a, b) = (fold_tree(*a, leaf, by_zero), fold_tree(*b, leaf, by_zero));
             match (&a, &b) {
                 (Expr::Const(_), Expr::Const(0)) if matches!(op, BinOp::Div | BinOp::Rem) => by_zero(op, a),
-                _ => fold::binary(op, a, b).unwrap_or(Expr::Const(0)),
+                _ => const_fold::binary(op, a, b).unwrap_or(Expr::Const(0)),
             }
         }
     }
@@ -256,7 +256,7 @@ impl Layout {
                 Shape::Plain(ways) => ways.into_iter().for_each(|e| add(from, home(e.to), e.instr)),
                 Shape::Branch(condition, taken, other) => {
                     add(from, home(taken), Instr::Assume(condition.clone()));
-                    add(from, home(other), Instr::Assume(fold::unary(UnOp::Not, condition)));
+                    add(from, home(other), Instr::Assume(const_fold::unary(UnOp::Not, condition)));
                 }
                 Shape::Split(ways) => {
                     let choices = from.0 + 1..=from.0 + ways.len() as u32;
@@ -316,9 +316,9 @@ fn shape(edges: Vec<Edge>) -> Shape {
     }
     match edges.as_slice() {
         [Edge { instr: Instr::Assume(a), to: t, .. }, Edge { instr: Instr::Assume(b), to: u, .. }] => {
-            if *b == fold::unary(UnOp::Not, a.clone()) || is_opposite(a, b) {
+            if *b == const_fold::unary(UnOp::Not, a.clone()) || is_opposite(a, b) {
                 Shape::Branch(a.clone(), *t, *u)
-            } else if *a == fold::unary(UnOp::Not, b.clone()) {
+            } else if *a == const_fold::unary(UnOp::Not, b.clone()) {
                 Shape::Branch(b.clone(), *u, *t)
             } else {
                 Shape::Split(edges)

@@ -4,8 +4,8 @@
 //! Only a circle of gotos, which leads nowhere, needs a step of its own to go round on.
 //! Invariant: locations and edges are numbered in the order of the text, and `end` is the last location.
 
-use super::fold;
-use super::problems::{INSTRUCTION, Problems, Reported};
+use super::const_fold;
+use super::diagnostics::{INSTRUCTION, Problems, Reported};
 use crate::model::{Edge, Instr, Loc, Location, RegExpr, UnOp};
 
 /// A label, by its place in the list of all labels of the thread.
@@ -66,7 +66,7 @@ pub fn graph(steps: Vec<Step>, labels: Vec<Label>, problems: &mut Problems) -> R
             Action::Do(instr) => edge(instr, next, &step.text),
             Action::If(e, label) => {
                 edge(Instr::Assume(e.clone()), at(&label), &step.text);
-                edge(Instr::Assume(fold::unary(UnOp::Not, e)), next, &step.text);
+                edge(Instr::Assume(const_fold::unary(UnOp::Not, e)), next, &step.text);
             }
             Action::Choose(targets) => {
                 problems.spend(INSTRUCTION * targets.len())?;

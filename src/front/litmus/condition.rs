@@ -5,8 +5,8 @@
 use super::init::{OfThread, of_thread};
 use super::lex::{Kind, Token, Tokens, expected, signed_number};
 use super::memory::Memory;
-use crate::front::fold;
-use crate::front::problems::{Problem, Problems, Reported, Span};
+use crate::front::const_fold;
+use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::model::{BinOp, Expr, Pred, PropertyKind, Value};
 use std::collections::BTreeSet;
 
@@ -313,7 +313,7 @@ impl<'s> Prop<'s> {
     pub fn pred(&self, compare: &impl Fn(&Place<'s>, bool, &Right<'s>) -> Pred) -> Pred {
         let join = |op: BinOp, all: &[Prop<'s>]| {
             let all = all.iter().map(|a| a.pred(compare)).collect();
-            fold::join(all, &mut |a, b| Expr::binary(op, a, b))
+            const_fold::join(all, &mut |a, b| Expr::binary(op, a, b))
                 .unwrap_or(Expr::Const((op == BinOp::And) as Value))
         };
         match self {
