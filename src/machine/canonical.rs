@@ -388,8 +388,7 @@ impl Orbit {
 /// Per node where states are stored: the registers of the thread that have values of their own there.
 fn live(code: &Compiled, t: usize) -> Vec<Vec<u32>> {
     let base = code.register_base[t];
-    let end = code.register_base.get(t + 1).copied().unwrap_or(code.memory);
-    let stored = (base..end).filter(|&s| code.bounds[s].is_some_and(|i| i.width() > 0));
+    let stored = code.registers(t).filter(|&s| code.bounds[s].is_some_and(|i| i.width() > 0));
     let of = |node: &Node| {
         let alive = |r: &usize| node.dead[r / 64] >> (r % 64) & 1 == 0;
         stored.clone().map(|s| s - base).filter(alive).map(|r| r as u32).collect()

@@ -46,12 +46,12 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
-use targets::{Loads, Target, overtakers};
+use targets::{AttackTarget, Loads, overtakers};
 
 pub struct AttackMachine<'a> {
     program: &'a Program,
     base: EagerMachine,
-    targets: Vec<Target>,
+    targets: Vec<AttackTarget>,
     /// The loads that targets wait for.
     overtakers: Vec<Loads>,
     /// Per thread and edge the number of a load that anybody waits for.
@@ -91,7 +91,7 @@ impl<'a> AttackMachine<'a> {
         let reductions = Reductions { prune: false, faint: false, symmetry, ..reductions };
         let mut base = EagerMachine::new(program, &Goal::default(), MemoryModel::Sc, reductions, limits)?;
         base.core.symmetric_if(|members| attacks.are_alike(members));
-        let targets: Vec<Target> = attacks.stores.iter().map(Target::new).collect();
+        let targets: Vec<AttackTarget> = attacks.stores.iter().map(AttackTarget::new).collect();
         let (overtakers, numbers) = overtakers(attacks, &base.core);
         let stride = numbers.iter().flatten().max().map_or(1, |last| last + 1);
         let mut begin: Vec<Vec<Vec<usize>>> =
@@ -132,7 +132,7 @@ impl<'a> AttackMachine<'a> {
         self.words() > MAX_WORDS
     }
 
-    fn target(&self, attack: &AttackState) -> &Target {
+    fn target(&self, attack: &AttackState) -> &AttackTarget {
         &self.targets[attack.vals[Slots::TARGET] as usize]
     }
 

@@ -7,7 +7,7 @@ use bit_set::BitSet;
 use std::sync::atomic::AtomicUsize;
 
 /// A delayed store in the terms of the compiled program.
-pub(super) struct Target {
+pub(super) struct AttackTarget {
     pub thread: usize,
     pub edge: EdgeId,
     /// The loads of its attacks, as an index.
@@ -23,9 +23,9 @@ pub(super) struct Loads {
     pub leads_on: BitSet,
 }
 
-impl Target {
-    pub fn new(store: &DelayedStore) -> Target {
-        Target {
+impl AttackTarget {
+    pub fn new(store: &DelayedStore) -> AttackTarget {
+        AttackTarget {
             thread: store.thread.index(),
             edge: store.edge,
             overtakers: store.overtakers,
