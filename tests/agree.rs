@@ -11,7 +11,7 @@ use common::{
     Naive, SMALL, Shape, Taste, cases, naive, overseen_program, pointed_program, program, template_program,
 };
 use overtake::certify::Checked;
-use overtake::engine::{self, Engine, Options, Pruning};
+use overtake::engine::{self, Choice, EXPLICIT, ExplicitOptions, Options, Pruning};
 use overtake::model::Program;
 use overtake::query::Reductions;
 use overtake::query::{Answer, Goal, Limit, Limits, Model};
@@ -41,7 +41,7 @@ fn ask(program: &Program, options: &Options) -> Checked {
 
 fn ask_within(states: u64, program: &Program, options: &Options) -> Checked {
     let limits = Limits { states: Some(states), ..Limits::default() };
-    let options = Options { engine: Engine::Explicit, ..options.clone() };
+    let options = Options { engine: Choice::Only(&EXPLICIT), ..options.clone() };
     engine::check(program, &Goal::of(program), &options, &limits).expect("no internal error").answer
 }
 
@@ -74,11 +74,13 @@ fn compare(program: &Program, model: Model, buffer: Option<usize>) -> Result<(),
         answer => same(plain, &answer, what),
     };
     for reductions in reductions() {
-        let options = Options { model, buffer, reductions, workers: 1, ..searching() };
+        let options =
+            Options { model, explicit: ExplicitOptions { buffer }, reductions, workers: 1, ..searching() };
         check(options, &format!("{reductions:?}"))?;
     }
     for (order, workers) in [(Order::DepthFirst, 1), (Order::BreadthFirst, 2), (Order::DepthFirst, 3)] {
-        let options = Options { model, buffer, order, workers, ..Options::default() };
+        let options =
+            Options { model, explicit: ExplicitOptions { buffer }, order, workers, ..Options::default() };
         check(options, &format!("{order:?}, {workers} workers"))?;
     }
     Ok(())

@@ -9,7 +9,9 @@
 //! `OVERTAKE_COMBINATIONS=all cargo test --release --test corpus` tries all 512 combinations on every program.
 
 use overtake::certify::Outcome;
-use overtake::engine::{self, Engine, Form, Options, Pruning};
+use overtake::engine::{
+    self, Choice, ENGINES, EXPLICIT, ExplicitOptions, Form, LAZY, LazyOptions, Options, Pruning,
+};
 use overtake::front::tso;
 use overtake::model::Program;
 use overtake::query::{Answer, Goal, Limit, Limits, Model, Proof, Question, Trace, Verdict};
@@ -175,14 +177,15 @@ fn ask_within(case: &Case, options: &Options, limits: &Limits) -> Outcome {
 
 /// One worker of the lazy engine, within its limits.
 fn lazy(case: &Case, form: Form) -> Outcome {
-    let engine = Engine::Lazy;
-    let options = Options { engine, form, iterations: Some(MOST_ROUNDS), workers: 1, ..Options::default() };
+    let engine = Choice::Only(&LAZY);
+    let lazy = LazyOptions { form, iterations: Some(MOST_ROUNDS) };
+    let options = Options { engine, lazy, workers: 1, ..Options::default() };
     ask_within(case, &options, &Limits { states: Some(MOST_LAZY), ..Limits::default() })
 }
 
 /// One worker of the explicit engine.
 fn plain(model: Model) -> Options {
-    Options { model, engine: Engine::Explicit, workers: 1, ..Options::default() }
+    Options { model, engine: Choice::Only(&EXPLICIT), workers: 1, ..Options::default() }
 }
 
 /// Is the answer certain? Panics if it contradicts the expectation or, where there is none, the explicit engine.
@@ -204,7 +207,7 @@ fn decides(case: &Case, expected: Expected, outcome: &Outcome, how: &str) -> boo
         (expected, &outcome.answer),
         (Expected::Safe, Answer::Fails(_)) | (Expected::Violated, Answer::Holds(_))
     );
-    assert!(!contradicts, "{} is {}, not {expected:?} ({how})", case.name, verdict(&outcome));
+    assert!(!contradicts, "{} is {}, not {expected:?} ({how})", case.name, verdict(outcome));
     !matches!(outcome.answer, Answer::Unknown(_))
 }
 
@@ -322,7 +325,7 @@ fn tso_verdicts_are_as_expected_or_the_buffers_grow_without_end() {
         assert!(decided || endless, "{}: {:?}", case.name, outcome.answer);
         // Where unbounded buffers have decided, bounded ones must agree as far as they get.
         for bound in if outcome.stats.states > SMALL && decided { 1..=2 } else { 1..=4 } {
-            let options = Options { buffer: Some(bound), ..plain(Model::Tso) };
+            let options = Options { explicit: ExplicitOptions { buffer: Some(bound) }, ..plain(Model::Tso) };
             let how = format!("buffers of {bound}");
             decided |= decides(case, case.row.tso, &ask(case, &options, MOST_TSO), &how);
         }
@@ -386,6 +389,17 @@ fn a_delay_within_a_delay_takes_a_round_for_each() {
     let threads: BTreeSet<_> =
         outcome.stats.rounds.iter().flat_map(|r| &r.delays).map(|d| d.thread.index()).collect();
     assert_eq!(threads, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn no_engine_of_the_table_contradicts_what_is_expected() {
+    for_each_case(|case| {
+        for entry in ENGINES {
+            let lazy = LazyOptions { iterations: Some(2), ..LazyOptions::default() };
+            let options = Options { engine: Choice::Only(entry), lazy, workers: 1, ..Options::default() };
+            decides_under_tso(case, &ask(case, &options, FEW_TSO), entry.name);
+        }
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Naive, naive};
 use overtake::certify::Checked;
-use overtake::engine::{self, Engine, Options};
+use overtake::engine::{self, Choice, EXPLICIT, Options};
 use overtake::front::{ron as format, tso};
 use overtake::model::Program;
 use overtake::query::Reductions;
@@ -181,7 +181,8 @@ fn what_does_not_fit_is_named() {
         "shared x[100000]\nthread p\n r = any(0..100000 / 2)\n store [x + r], r\nend\nforbid [x] == 2\n";
     let program = tso::read(wide, &[], &Limits::default()).expect("it is readable").program;
     assert!(!matches!(answer(&program, Model::Tso), Answer::Fails(_)));
-    let options = Options { engine: Engine::Explicit, reductions: Reductions::NONE, ..Options::default() };
+    let options =
+        Options { engine: Choice::Only(&EXPLICIT), reductions: Reductions::NONE, ..Options::default() };
     let outcome = engine::check(&program, &Goal::of(&program), &options, &Limits::default());
     let answer = outcome.expect("no internal error").answer;
     assert!(matches!(answer, Answer::Unknown(Limit::StateSize(_))), "{answer:?}");

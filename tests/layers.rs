@@ -13,7 +13,7 @@ fn table() -> Vec<(String, Vec<String>)> {
     let is_row = |line: &&str| line.starts_with("    ");
     let rows = section.lines().skip_while(|line| !is_row(line)).take_while(is_row);
     let words = |row: &str| row.split_whitespace().map(str::to_string).collect::<Vec<_>>();
-    rows.map(|row| words(row)).map(|mut row| (row.remove(0), row)).collect()
+    rows.map(words).map(|mut row| (row.remove(0), row)).collect()
 }
 
 /// What is wrong with one source file, given its path below `src`; nothing if it keeps to the table.
@@ -35,8 +35,8 @@ fn violations(path: &str, source: &str) -> Vec<String> {
 /// Engines that name another file of their folder. What `mod.rs` offers to all begins with a capital letter, or
 /// is one of its functions.
 fn siblings(path: &str, code: &str) -> Vec<String> {
-    // `auto` is no engine, but gives them their turns.
-    let engine = |rest: &&str| !matches!(*rest, "mod.rs" | "auto.rs");
+    // The table is where they meet.
+    let engine = |rest: &&str| !matches!(*rest, "mod.rs" | "table.rs");
     let Some(own) = path.strip_prefix("engine/").filter(engine) else { return vec![] };
     let own = own.split('/').next().expect("a path has parts").trim_end_matches(".rs");
     // One level below the folder, its `mod.rs` is `super`; deeper, a `super` is the engine's own.

@@ -9,8 +9,7 @@ mod common;
 use common::robustness::brute_robust;
 use common::{Naive, SMALL, Shape, Shown, Taste, cases, naive, pointed_program, program, template_program};
 use overtake::certify::Checked;
-use overtake::engine::{self, Engine, Options};
-use overtake::engine::{Form, Pruning};
+use overtake::engine::{self, Choice, Form, LAZY, LazyOptions, Options, Pruning};
 use overtake::front::tso;
 use overtake::model::Program;
 use overtake::query::{Answer, Goal, Limit, Limits, Model, Reductions};
@@ -19,7 +18,9 @@ use proptest::prelude::*;
 const MOST: usize = 20_000;
 
 fn lazy(program: &Program, iterations: Option<u64>, pruning: Pruning) -> Checked {
-    let options = Options { engine: Engine::Lazy, iterations, pruning, workers: 1, ..Options::default() };
+    let own = LazyOptions { iterations, ..LazyOptions::default() };
+    let engine = Choice::Only(&LAZY);
+    let options = Options { engine, lazy: own, pruning, workers: 1, ..Options::default() };
     let states = iterations.map(|_| 10 * MOST as u64);
     let limits = Limits { states, ..Limits::default() };
     engine::check(program, &Goal::of(program), &options, &limits).expect("no internal error").answer
@@ -47,7 +48,9 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
 /// Without loops, delays that are added one after the other find whatever there is; they prove nothing.
 fn additive(program: &Program) -> Result<(), TestCaseError> {
     let plain = naive(program, &Goal::of(program), Model::Tso, None, MOST);
-    let options = Options { engine: Engine::Lazy, form: Form::Additive, workers: 1, ..Options::default() };
+    let own = LazyOptions { form: Form::Additive, iterations: None };
+    let engine = Choice::Only(&LAZY);
+    let options = Options { engine, lazy: own, workers: 1, ..Options::default() };
     let limits = Limits { states: Some(10 * MOST as u64), ..Limits::default() };
     let goal = Goal::of(program);
     let answer = engine::check(program, &goal, &options, &limits).expect("no internal error").answer;

@@ -6,7 +6,7 @@
 mod ran;
 
 use overtake::analysis::interval::Intervals;
-use overtake::engine::{self, Engine, Options};
+use overtake::engine::{self, Choice, Options};
 use overtake::front::{Unread, litmus, promela, rmm, ron, trencher, tso};
 use overtake::limits::{Limit, Limits};
 use overtake::model::Program;
@@ -39,7 +39,7 @@ fn reached() -> [(Limits, Limit); 2] {
 #[test]
 fn nothing_is_checked_once_a_limit_is_reached() {
     let program = program(SB);
-    for engine in [Engine::Auto, Engine::Lazy, Engine::Explicit] {
+    for engine in Choice::all() {
         for (limits, limit) in reached() {
             let options = Options { engine, ..Options::with_workers(1) };
             let outcome = engine::check(&program, &Goal::of(&program), &options, &limits).unwrap();
@@ -199,7 +199,7 @@ fn a_limit_that_comes_at_any_time_ends_the_run() {
     let program = program(include_str!("../programs/bakery/bakery.tso"));
     let goal = Goal::of(&program);
     for micros in [1, 10, 100, 300, 1_000, 3_000, 10_000] {
-        for engine in [Engine::Auto, Engine::Lazy, Engine::Explicit] {
+        for engine in Choice::all() {
             let limits = Limits::default().with_timeout(Duration::from_micros(micros));
             let options = Options { engine, ..Options::with_workers(1) };
             let outcome = engine::check(&program, &goal, &options, &limits).unwrap();

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Naive, naive};
-use overtake::engine::{self, Engine, Options};
+use overtake::engine::{self, Choice, EXPLICIT, Options};
 use overtake::front::{Input, Unread, rmm, trencher, tso};
 use overtake::model::Program;
 use overtake::query::{Answer, Goal, Limits, Model};
@@ -19,7 +19,7 @@ fn program(read: Reader, source: &str) -> Program {
     read(source, &Limits::default()).unwrap_or_else(|wrong| panic!("{wrong:?}\n{source}")).program
 }
 
-fn verdict(program: &Program, model: Model, engine: Engine, limits: &Limits) -> &'static str {
+fn verdict(program: &Program, model: Model, engine: Choice, limits: &Limits) -> &'static str {
     let options = Options { model, engine, workers: 1, ..Options::default() };
     match engine::check(program, &Goal::of(program), &options, limits).expect("no internal error").answer {
         Answer::Fails(_) => "violated",
@@ -42,7 +42,7 @@ fn robustness(program: &Program, limits: &Limits) -> &'static str {
 fn check(read: Reader, source: &str, sc: &str, tso: &str) {
     let program = program(read, source);
     for (model, expect) in [(Model::Sc, sc), (Model::Tso, tso)] {
-        for engine in [Engine::Auto, Engine::Explicit] {
+        for engine in [Choice::Auto, Choice::Only(&EXPLICIT)] {
             let found = verdict(&program, model, engine, &Limits::default());
             assert_eq!(found, expect, "{model:?} {engine:?}\n{source}");
         }
@@ -292,7 +292,7 @@ fn what_is_written_for_trencher_is_read_back_with_the_same_behaviour() {
         }
         asked += 1;
         for model in [Model::Sc, Model::Tso] {
-            let found = |p| verdict(p, model, Engine::Auto, &small());
+            let found = |p| verdict(p, model, Choice::Auto, &small());
             same("check", found(&before), found(&after));
         }
     }
@@ -318,8 +318,8 @@ fn collection(name: &str, read: Reader) {
         let words: Vec<&str> = row.command.iter().map(|w| &w[..]).collect();
         let source = std::fs::read_to_string(folder.join(&row.file)).expect("the program is there");
         let found = match words[..] {
-            ["check"] => verdict(&program(read, &source), Model::Tso, Engine::Auto, &small()),
-            ["check", "--model", "sc"] => verdict(&program(read, &source), Model::Sc, Engine::Auto, &small()),
+            ["check"] => verdict(&program(read, &source), Model::Tso, Choice::Auto, &small()),
+            ["check", "--model", "sc"] => verdict(&program(read, &source), Model::Sc, Choice::Auto, &small()),
             ["robust"] => robustness(&program(read, &source), &small()),
             // Other commands have their own tests; the file must be readable all the same.
             _ => {

@@ -7,7 +7,7 @@ mod common;
 
 use common::{SMALL, Shape, Taste, cases, program};
 use overtake::certify::Remaining;
-use overtake::engine::{self, Options};
+use overtake::engine::{self, LazyOptions, Options};
 use overtake::model::{Instr, Loc, Program, ThreadId};
 use overtake::query::repair::{Aim, Change, Cheapest, Enough};
 use overtake::query::{Answer, Goal, Limit, Limits, Model};
@@ -18,7 +18,8 @@ use proptest::prelude::*;
 const MOST: usize = 12;
 
 fn options() -> Options {
-    Options { workers: 1, iterations: Some(12), ..Options::default() }
+    let lazy = LazyOptions { iterations: Some(12), ..LazyOptions::default() };
+    Options { workers: 1, lazy, ..Options::default() }
 }
 
 /// Does the program meet the aim? `None` if that cannot be told.

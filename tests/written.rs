@@ -5,7 +5,7 @@ mod common;
 
 use common::finals::{States, everything};
 use common::{SMALL, Shape, Taste, cases, program};
-use overtake::engine::{self, Engine, Options};
+use overtake::engine::{self, Choice, EXPLICIT, ExplicitOptions, Options};
 use overtake::front::litmus::{read_test, write};
 use overtake::front::{Inexpressible, Unwritten, tso};
 use overtake::model::litmus::{Litmus, Observed};
@@ -318,7 +318,13 @@ fn columns(text: &str, program: &Program, litmus: &Litmus) -> Vec<Atom> {
 fn behaviour(program: &Program, observed: &[Atom], model: Model) -> Option<(States, bool, bool)> {
     // Where loops fill buffers without end, states are few and large.
     let buffer = (model == Model::Tso).then_some(8);
-    let options = Options { model, buffer, engine: Engine::Explicit, workers: 1, ..Options::default() };
+    let options = Options {
+        model,
+        explicit: ExplicitOptions { buffer },
+        engine: Choice::Only(&EXPLICIT),
+        workers: 1,
+        ..Options::default()
+    };
     let limits = Limits { states: Some(3_000), ..Limits::default() };
     let found = engine::outcomes(program, observed, &options, &limits);
     let outcome = engine::check(program, &Goal::of(program), &options, &limits).expect("no internal error");

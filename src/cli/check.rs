@@ -2,12 +2,13 @@
 
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::{CheckArgs, EngineArg, Exit, ExtensionArg, ModelArg, OrderArg, answer, input, limits};
+use super::{CheckArgs, Exit, ExtensionArg, ModelArg, OrderArg, answer, input, limits};
 use crate::analysis::interval;
-use crate::engine::{self, Engine, Form, Options};
+use crate::engine::{self, Choice, ExplicitOptions, Form, LazyOptions, Options};
 use crate::query::{Goal, Limit, Model, Question};
 use crate::reach::Order;
 use crate::report;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::Path;
 
 pub fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
@@ -28,39 +29,33 @@ fn options(args: &CheckArgs) -> Result<Options, String> {
         ModelArg::Sc => Model::Sc,
         ModelArg::Tso => Model::Tso,
     };
-    let engine = match args.engine {
-        EngineArg::Auto => Engine::Auto,
-        EngineArg::Lazy => Engine::Lazy,
-        EngineArg::Explicit => Engine::Explicit,
-    };
-    match (model, engine, args.buffer) {
-        (Model::Sc, _, Some(_)) => {
-            return Err("--buffer bounds store buffers, and --model sc has none".to_string());
-        }
-        (_, Engine::Lazy, Some(_)) => {
-            return Err("--buffer bounds store buffers, and the lazy engine has none: use --engine explicit"
-                .to_string());
-        }
-        (Model::Sc, Engine::Lazy, _) => {
-            return Err("the lazy engine answers for TSO; under SC there is nothing to delay".to_string());
-        }
-        _ => {}
+    if model == Model::Sc && args.buffer.is_some() {
+        return Err("--buffer bounds store buffers, and --model sc has none".to_string());
     }
-    Ok(Options {
+    let form = match args.extension {
+        ExtensionArg::Exact => Form::Exact,
+        ExtensionArg::Additive => Form::Additive,
+    };
+    let options = Options {
         model,
-        engine,
-        buffer: args.buffer,
-        iterations: args.iterations,
-        form: match args.extension {
-            ExtensionArg::Exact => Form::Exact,
-            ExtensionArg::Additive => Form::Additive,
-        },
+        engine: args.engine,
+        lazy: LazyOptions { form, iterations: args.iterations },
+        explicit: ExplicitOptions { buffer: args.buffer },
         order: match args.order {
             OrderArg::Bfs => Order::BreadthFirst,
             OrderArg::Dfs => Order::DepthFirst,
         },
         ..args.search.options()
-    })
+    };
+    options.refusal().map_or(Ok(options), |refusal| Err(refusal.to_string()))
+}
+
+/// Reads the name of an engine.
+pub fn engine() -> impl TypedValueParser<Value = Choice> {
+    let value = |choice: Choice| PossibleValue::new(choice.name()).help(choice.about());
+    let named = |name: String| Choice::all().find(|choice| choice.name() == name);
+    PossibleValuesParser::new(Choice::all().map(value))
+        .map(move |name| named(name).expect("no other name is let through"))
 }
 
 fn check(

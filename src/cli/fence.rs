@@ -7,7 +7,7 @@ use super::terminal::Terminal;
 use super::{Exit, FenceArgs, answer, limits};
 use crate::analysis::interval;
 use crate::certify::Repair;
-use crate::engine::Options;
+use crate::engine::{LazyOptions, Options};
 use crate::front::formats::{Reading, Writing};
 use crate::front::patch::{Edit, What};
 use crate::front::promela::Steps;
@@ -124,7 +124,8 @@ fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs, limits: &Limits) -
         None => Aim::Robustness,
     };
     let allowed = allowed(program, args)?;
-    let options = Options { iterations: args.iterations, ..args.search.options() };
+    let options = args.search.options();
+    let options = Options { lazy: LazyOptions { iterations: args.iterations, ..options.lazy }, ..options };
     let wanted = Wanted { aim, list: if args.all { MOST_SETS } else { 1 } };
     Ok(Task { file, source, wanted, allowed, options })
 }

@@ -21,7 +21,7 @@ mod show;
 mod terminal;
 
 use self::reductions::Without;
-use crate::engine::{Options, Pruning};
+use crate::engine::{Choice, Options, Pruning};
 use crate::front::formats::{self, Format};
 use crate::query::Limits;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -171,8 +171,8 @@ struct CheckArgs {
     #[arg(long, value_enum, default_value_t)]
     model: ModelArg,
     /// How to look for the answer
-    #[arg(long, value_enum, default_value_t)]
-    engine: EngineArg,
+    #[arg(long, value_parser = check::engine(), default_value = "auto")]
+    engine: Choice,
     /// Bounds every store buffer to K entries (explicit engine); `safe` then means that none ever needed more
     #[arg(long, value_name = "K")]
     buffer: Option<usize>,
@@ -245,17 +245,6 @@ enum ModelArg {
     /// x86's total store order
     #[default]
     Tso,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum EngineArg {
-    /// Whatever suits best
-    #[default]
-    Auto,
-    /// Explore under SC, and build in store buffering where it could matter
-    Lazy,
-    /// Enumerate the states of the memory model itself
-    Explicit,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]

@@ -1,17 +1,17 @@
-//! Which engine, and for how long? The two take turns, each with more to spend than before.
+//! Which engine, and for how long? They take turns, each with more to spend than before.
 //!
 //! The lazy one begins: it proves robust programs safe, and finds short runs. Some programs that are safe and not robust
 //! have few states under TSO, and no end of delays: those are for the explicit one. So are runs with many delays, which a
 //! search often finds at once that goes straight ahead. Many programs of few threads that are not robust are so small that a
 //! brief look at all their states settles them: that comes before the first delay is tried.
+//! Engines are known here by the table and by their trait alone.
 
-use super::lazy::{self, BRIEF, Lazy, Patience, Progress};
-use super::{Internal, Options, Subject, explicit};
+use super::{Allowance, EXPLICIT, Engine, Internal, LAZY, Options, Subject, Turn, outcome};
 use crate::analysis::interval::{Interval, Intervals};
-use crate::certify::Outcome;
+use crate::certify::{Checked, Outcome};
 use crate::model::Program;
-use crate::query::{Answer, Limit, Limits, Model};
-use crate::reach::Order;
+use crate::query::{Answer, Limit, Limits};
+use crate::reach::{Budget, Order};
 
 /// States that are worth spending in any case.
 const LITTLE: u64 = 5_000;
@@ -35,73 +35,113 @@ const FIRST: u64 = 100_000;
 const MANY_BITS: u32 = 32;
 
 pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
-    let sees_all = || lazy::sees_all(subject.program(), &subject.goal);
-    if options.model == Model::Sc || options.buffer.is_some() || !sees_all() {
-        return explicit::check(subject, options, limits, options.effort);
+    let mut explicit = (EXPLICIT.start)(subject, options, limits);
+    if (LAZY.refuses)(options).is_some() || (LAZY.blind_spot)(subject).is_some() {
+        let answer = exhaust(&mut *explicit, Budget::UNLIMITED, options.effort)?;
+        let answer = answer.expect("nothing but the effort bounds the turn");
+        return Ok(outcome(&*explicit, answer, options));
     }
-    // The explicit engine's answer, unless it has spent what it may.
-    let explicit = |order: Order, most: Option<u64>| -> Result<Option<Outcome>, Internal> {
-        let options = Options { order, ..options.clone() };
-        let bound = most.into_iter().chain(options.effort).min();
-        let outcome = explicit::check(subject, &options, limits, bound)?;
-        let spent = matches!(outcome.answer, Answer::Unknown(Limit::States(n)) if Some(n) == most);
-        Ok(Some(outcome).filter(|_| !spent || limits.states == most))
-    };
-    let mut lazy = Lazy::new(subject, options, limits);
-    let first = match grows(subject.program(), limits) {
-        Ok(grows) => grows.then_some(FIRST),
-        Err(limit) => return Ok(lazy.outcome(Answer::Unknown(limit))),
-    };
-    lazy.be_patient(Patience { first, hunt: Some(BRIEF), oracle: None });
-    let (mut budget, mut straight) = (LITTLE, true);
-    loop {
-        let most = match lazy.round()? {
-            // What was too much for the one may do for the other.
-            Progress::Answered(Answer::Unknown(
-                Limit::ProgramSize(_) | Limit::StateSize(_) | Limit::States(_),
-            )) => None,
-            Progress::Answered(answer) => return Ok(lazy.outcome(answer)),
-            _ if options.effort.is_some_and(|most| lazy.states() >= most) => {
-                let states = lazy.states();
-                return Ok(lazy.outcome(Answer::Unknown(Limit::States(states))));
-            }
-            Progress::Grown if lazy.rounds() == 1 => {
-                if let Some(most) = brief_look(subject.program(), lazy.states())
-                    && let Some(outcome) = explicit(options.order, Some(most))?
-                    && !matches!(outcome.answer, Answer::Unknown(_))
-                {
-                    return Ok(lazy.hand_over(outcome));
-                }
-                let oracle = Some(GROWTH * lazy.states().max(LITTLE));
-                lazy.be_patient(Patience { first, hunt: Some(BRIEF), oracle });
-                continue;
-            }
-            Progress::Grown if lazy.states() < budget => continue,
-            Progress::Grown | Progress::Paused => {
-                budget = budget.max(lazy.states());
-                Some(if straight { budget } else { LONGER * budget })
-            }
+    let depth_first = Options { order: Order::DepthFirst, ..options.clone() };
+    let straight = (EXPLICIT.start)(subject, &depth_first, limits);
+    let lazy = (LAZY.start)(subject, options, limits);
+    Turns { subject, options, limits, lazy, explicit, straight: Some(straight) }.take()
+}
+
+/// The engines that take turns.
+struct Turns<'a> {
+    subject: &'a Subject<'a>,
+    options: &'a Options,
+    limits: &'a Limits,
+    lazy: Box<dyn Engine + 'a>,
+    explicit: Box<dyn Engine + 'a>,
+    /// The explicit engine once more, going straight ahead, until it has had its turn.
+    straight: Option<Box<dyn Engine + 'a>>,
+}
+
+impl Turns<'_> {
+    fn take(mut self) -> Result<Outcome, Internal> {
+        let effort = self.options.effort;
+        let first = match grows(self.subject.program(), self.limits) {
+            Ok(true) => Budget::states(FIRST),
+            Ok(false) => Budget::UNLIMITED,
+            Err(limit) => return Ok(outcome(&*self.lazy, Answer::Unknown(limit), self.options)),
         };
-        if lazy.has_delays()
-            && std::mem::take(&mut straight)
-            && let Some(outcome) = explicit(Order::DepthFirst, Some(STRAIGHT))?
-        {
-            return Ok(lazy.hand_over(outcome));
+        let mut allowance = Allowance { exhaust: first, hunt: Budget::NONE, ask: Budget::UNLIMITED };
+        let mut budget = LITTLE;
+        loop {
+            let turn = self.lazy.turn(allowance)?;
+            let (states, rounds) = (self.lazy.stats().states, self.lazy.stats().iterations);
+            let most = match turn {
+                // What was too much for the one may do for the other.
+                Turn::Answered(Answer::Unknown(
+                    Limit::ProgramSize(_) | Limit::StateSize(_) | Limit::States(_),
+                )) => Budget::UNLIMITED,
+                Turn::Answered(answer) => return Ok(outcome(&*self.lazy, answer, self.options)),
+                _ if effort.is_some_and(|most| states >= most) => {
+                    let answer = Answer::Unknown(Limit::States(states));
+                    return Ok(outcome(&*self.lazy, answer, self.options));
+                }
+                Turn::Progress if rounds == 1 => {
+                    if let Some(most) = brief_look(self.subject.program(), states)
+                        && let Some(answer) = exhaust(&mut *self.explicit, most, effort)?
+                        && !matches!(answer, Answer::Unknown(_))
+                    {
+                        return Ok(self.handed_over(&*self.explicit, answer));
+                    }
+                    allowance.ask = Budget::states(GROWTH * states.max(LITTLE));
+                    continue;
+                }
+                Turn::Progress if states < budget => continue,
+                Turn::Progress | Turn::Spent => {
+                    budget = budget.max(states);
+                    Budget::states(if self.straight.is_some() { budget } else { LONGER * budget })
+                }
+            };
+            if self.lazy.safe_under_sc()
+                && let Some(mut straight) = self.straight.take()
+                && let Some(answer) = exhaust(&mut *straight, Budget::states(STRAIGHT), effort)?
+            {
+                return Ok(self.handed_over(&*straight, answer));
+            }
+            if let Some(answer) = exhaust(&mut *self.explicit, most, effort)? {
+                return Ok(self.handed_over(&*self.explicit, answer));
+            }
+            budget *= GROWTH;
+            let more = Budget::states(budget);
+            allowance = Allowance { exhaust: Budget::UNLIMITED, hunt: more, ask: more };
         }
-        if let Some(outcome) = explicit(options.order, most)? {
-            return Ok(lazy.hand_over(outcome));
-        }
-        budget *= GROWTH;
-        lazy.be_patient(Patience { first: None, hunt: Some(budget), oracle: Some(budget) });
     }
+
+    /// The other engine has the answer; what the lazy one's rounds cost is told along with it.
+    fn handed_over(&self, engine: &dyn Engine, answer: Checked) -> Outcome {
+        let lazy = self.lazy.stats();
+        let mut outcome = outcome(engine, answer, self.options);
+        outcome.safe_under_sc = self.lazy.safe_under_sc();
+        outcome.stats.states += lazy.states;
+        outcome.stats.transitions += lazy.transitions;
+        outcome.stats.iterations = lazy.iterations;
+        outcome.stats.rounds = lazy.rounds.clone();
+        outcome
+    }
+}
+
+/// The engine's answer, unless it has spent its turn. If the effort is less than that, there is no point in further turns.
+fn exhaust(engine: &mut dyn Engine, most: Budget, effort: Option<u64>) -> Result<Option<Checked>, Internal> {
+    let budget = most.and(effort.map_or(Budget::UNLIMITED, Budget::states));
+    Ok(match engine.turn(Allowance { exhaust: budget, ..Allowance::default() })? {
+        Turn::Answered(answer) => Some(answer),
+        Turn::Progress | Turn::Spent => {
+            effort.filter(|&effort| most.exceeds(effort)).map(|effort| Answer::Unknown(Limit::States(effort)))
+        }
+    })
 }
 
 /// States that are worth spending on a program that is not robust, before its delays are built in: few beside those that
 /// it took to find that out.
-fn brief_look(program: &Program, so_far: u64) -> Option<u64> {
+fn brief_look(program: &Program, so_far: u64) -> Option<Budget> {
     let threads = program.threads().len();
     let most = LOOK / (threads as u64).saturating_sub(1).max(1);
-    (threads <= FEW_THREADS && so_far > SHORT).then_some(most.min(so_far / 2))
+    (threads <= FEW_THREADS && so_far > SHORT).then_some(Budget::states(most.min(so_far / 2)))
 }
 
 /// May some value grow without a bound that the text shows?

@@ -9,15 +9,15 @@
 //! Not here: goals that can hold inside a `lock` block. There the others' buffers are frozen and count as they are,
 //! which no SC run of an extended program shows; this engine says so and does not answer.
 
-use super::{Internal, Options, Subject, confirm, settled};
+use super::{Allowance, Engine, EngineEntry, Internal, Options, Subject, Turn, confirm, settled};
 use crate::analysis::interval::{Interval, range};
-use crate::certify::{self, Checked, Outcome};
+use crate::certify::{self, Checked};
 use crate::extend::{DelayedPath, Extended, Form, Refused, extend, project};
 use crate::machine::{MemoryModel, ProgramMachine};
 use crate::model::{Atom, EdgeId, Instr, Origin, Program, Thread, ThreadId};
 use crate::query::{Answer, Clause, Delay, Goal, Limit, Limits, Model, Proof, Round, Stats, When, Witness};
 use crate::reach::visited::MAX_WORDS;
-use crate::reach::{Found, Goals, Order, Search, explore};
+use crate::reach::{Budget, Found, Goals, Order, Search, Spent, explore_within};
 use crate::robust::attack::Attacks;
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::{self, OracleOptions};
@@ -26,12 +26,48 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// States of the search for a short run.
-pub const BRIEF: u64 = 20_000;
+const BRIEF: u64 = 20_000;
 /// States that the oracle may store to find more than one witness.
 const PATIENCE: u64 = 2_000;
 
-/// The loop, which may be left between rounds and gone on with.
-pub struct Lazy<'a> {
+pub const ENTRY: EngineEntry = EngineEntry {
+    name: "lazy",
+    about: "Explore under SC, and build in store buffering where it could matter",
+    refuses,
+    blind_spot: |subject| {
+        let sees_all = sees_all(subject.program(), &subject.goal);
+        (!sees_all).then_some(Limit::FrozenBuffers)
+    },
+    start: |subject, options, limits| Box::new(Lazy::new(subject, options, limits)),
+};
+
+fn refuses(options: &Options) -> Option<&'static str> {
+    match (options.model, options.explicit.buffer) {
+        (_, Some(_)) => {
+            Some("--buffer bounds store buffers, and the lazy engine has none: use --engine explicit")
+        }
+        (Model::Sc, None) => Some("the lazy engine answers for TSO; under SC there is nothing to delay"),
+        (Model::Tso, None) => None,
+    }
+}
+
+/// What belongs to this engine alone.
+#[derive(Clone, Copy, Debug)]
+pub struct LazyOptions {
+    /// How delays are built in.
+    pub form: Form,
+    /// Most rounds.
+    pub iterations: Option<u64>,
+}
+
+impl Default for LazyOptions {
+    fn default() -> Self {
+        LazyOptions { form: Form::Exact, iterations: None }
+    }
+}
+
+/// The loop; a turn is a round of it.
+struct Lazy<'a> {
     subject: &'a Subject<'a>,
     options: &'a Options,
     limits: &'a Limits,
@@ -41,40 +77,54 @@ pub struct Lazy<'a> {
     delays: usize,
     /// The paths that are built in and still there beside their emulation.
     known: KnownPaths,
-    patience: Patience,
 }
 
-/// How many states each search may store before the engine pauses, if that is not to last for ever.
-#[derive(Clone, Copy, Default)]
-pub struct Patience {
-    /// The SC check of the user's program.
-    pub first: Option<u64>,
-    /// The hunt for a run of a program with delays.
-    pub hunt: Option<u64>,
-    /// The oracle.
-    pub oracle: Option<u64>,
-}
-
-/// What a round came to.
-pub enum Progress {
+/// What ends a round before there are more delays.
+enum Stop {
     Answered(Checked),
-    /// There are more delays now.
-    Grown,
-    /// Patience has come to an end; the next round does the same again.
-    Paused,
+    Spent,
+    Bug(Internal),
 }
 
-pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
-    let mut lazy = Lazy::new(subject, options, limits);
-    let answer = match sees_all(subject.program(), &subject.goal) {
-        true => loop {
-            if let Progress::Answered(answer) = lazy.round()? {
-                break answer;
-            }
-        },
-        false => Answer::Unknown(Limit::FrozenBuffers),
-    };
-    Ok(lazy.outcome(answer))
+impl From<Limit> for Stop {
+    fn from(limit: Limit) -> Stop {
+        Stop::Answered(Answer::Unknown(limit))
+    }
+}
+
+impl From<Internal> for Stop {
+    fn from(bug: Internal) -> Stop {
+        Stop::Bug(bug)
+    }
+}
+
+impl Engine for Lazy<'_> {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn turn(&mut self, allowance: Allowance) -> Result<Turn, Internal> {
+        let mut round = self.new_round();
+        self.limits.round.store(self.stats.iterations + 1, Ordering::Relaxed);
+        let turn = match self.take_round(allowance, &mut round) {
+            Ok(()) => Turn::Progress,
+            Err(Stop::Answered(answer)) => Turn::Answered(answer),
+            Err(Stop::Spent) => Turn::Spent,
+            Err(Stop::Bug(bug)) => return Err(bug),
+        };
+        self.stats.iterations += 1;
+        self.stats.rounds.push(round);
+        Ok(turn)
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Delays are built in once the SC check of the user's program has ended without a violation.
+    fn safe_under_sc(&self) -> bool {
+        self.delays > 0
+    }
 }
 
 /// The program with the delays of so many rounds built in, or of all that there are.
@@ -87,14 +137,12 @@ pub fn extended(
     let mut lazy = Lazy::new(subject, options, limits);
     for _ in 0..rounds {
         let mut round = Round::default();
-        match lazy.ask(&mut round)? {
-            Ok(delay) => {
-                if let Err(limit) = lazy.grow(&delay, &mut round) {
-                    return Ok(Err(limit));
-                }
-            }
-            Err(Answer::Unknown(limit)) => return Ok(Err(limit)),
-            Err(_) => break,
+        let asked = lazy.ask(Budget::UNLIMITED, &mut round);
+        match asked.and_then(|delay| Ok(lazy.grow(&delay, &mut round)?)) {
+            Ok(()) => {}
+            Err(Stop::Answered(Answer::Unknown(limit))) => return Ok(Err(limit)),
+            Err(Stop::Bug(bug)) => return Err(bug),
+            Err(Stop::Answered(_) | Stop::Spent) => break,
         }
     }
     Ok(Ok(lazy.current.program))
@@ -110,7 +158,7 @@ pub fn sees_all(program: &Program, goal: &Goal) -> bool {
 }
 
 impl<'a> Lazy<'a> {
-    pub fn new(subject: &'a Subject, options: &'a Options, limits: &'a Limits) -> Self {
+    fn new(subject: &'a Subject, options: &'a Options, limits: &'a Limits) -> Self {
         Lazy {
             subject,
             options,
@@ -119,80 +167,17 @@ impl<'a> Lazy<'a> {
             stats: Stats { workers: options.workers, ..Stats::default() },
             delays: 0,
             known: KnownPaths::default(),
-            patience: Patience::default(),
         }
     }
 
-    /// From now on.
-    pub fn be_patient(&mut self, patience: Patience) {
-        self.patience = patience;
-    }
-
-    /// Has the SC check of the first round ended without a violation, so that delays were built in?
-    pub fn has_delays(&self) -> bool {
-        self.delays > 0
-    }
-
-    /// States stored so far.
-    pub fn states(&self) -> u64 {
-        self.stats.states
-    }
-
-    pub fn outcome(self, answer: Checked) -> Outcome {
-        let (model, engine, safe_under_sc) = (Model::Tso, "lazy", self.has_delays());
-        Outcome { answer, model, engine, safe_under_sc, stats: self.stats, warnings: vec![] }
-    }
-
-    pub fn rounds(&self) -> u64 {
-        self.stats.iterations
-    }
-
-    /// Another engine has the answer; what the rounds cost is told along with it.
-    pub fn hand_over(self, mut outcome: Outcome) -> Outcome {
-        outcome.safe_under_sc = self.has_delays();
-        outcome.stats.states += self.stats.states;
-        outcome.stats.transitions += self.stats.transitions;
-        outcome.stats.iterations = self.stats.iterations;
-        outcome.stats.rounds = self.stats.rounds;
-        outcome
-    }
-
-    /// One more round.
-    pub fn round(&mut self) -> Result<Progress, Internal> {
-        let mut round = self.new_round();
-        self.limits.round.store(self.stats.iterations + 1, Ordering::Relaxed);
-        let answer = self.take_round(&mut round)?;
-        self.stats.iterations += 1;
-        self.stats.rounds.push(round);
-        Ok(match answer {
-            Some(Answer::Unknown(limit)) if self.is_own(&limit) => Progress::Paused,
-            Some(answer) => Progress::Answered(answer),
-            None => Progress::Grown,
-        })
-    }
-
-    /// Is it a limit that the user did not set?
-    fn is_own(&self, limit: &Limit) -> bool {
-        let Patience { first, hunt, oracle } = self.patience;
-        let brief = hunt.map(|_| BRIEF);
-        let own =
-            |n: &u64| [first, hunt, oracle, brief].contains(&Some(*n)) && self.limits.states != Some(*n);
-        matches!(limit, Limit::States(n) if own(n))
-    }
-
-    /// An SC check, a question to the oracle, and the delays it asks for; the answer, if there is one.
-    fn take_round(&mut self, round: &mut Round) -> Result<Option<Checked>, Internal> {
-        if let Some(answer) = self.reach(round)? {
-            return Ok(Some(answer));
+    /// An SC check, a question to the oracle, and the delays it asks for.
+    fn take_round(&mut self, allowance: Allowance, round: &mut Round) -> Result<(), Stop> {
+        self.reach(allowance, round)?;
+        let delay = self.ask(allowance.ask, round)?;
+        if let Some(most) = self.options.lazy.iterations.filter(|&most| self.stats.iterations + 1 >= most) {
+            return Err(Limit::Iterations(most).into());
         }
-        let delay = match self.ask(round)? {
-            Ok(delay) => delay,
-            Err(answer) => return Ok(Some(answer)),
-        };
-        if let Some(most) = self.options.iterations.filter(|&most| self.stats.iterations + 1 >= most) {
-            return Ok(Some(Answer::Unknown(Limit::Iterations(most))));
-        }
-        Ok(self.grow(&delay, round).err().map(Answer::Unknown))
+        Ok(self.grow(&delay, round)?)
     }
 
     fn new_round(&self) -> Round {
@@ -204,55 +189,50 @@ impl<'a> Lazy<'a> {
         }
     }
 
-    /// Is the goal SC-reachable in the program with its delays? `None` if not.
-    fn reach(&mut self, round: &mut Round) -> Result<Option<Checked>, Internal> {
+    /// Is the goal out of reach under SC in the program with its delays?
+    fn reach(&mut self, allowance: Allowance, round: &mut Round) -> Result<(), Stop> {
         let start = Instant::now();
         let first = self.delays == 0;
-        let searched = self.search(first, round);
+        let searched = self.search(allowance, round);
         round.time = start.elapsed();
-        let (found, words) = match searched {
-            Ok(found) => found,
-            Err(limit) => return Ok(Some(Answer::Unknown(limit))),
-        };
-        Ok(match (found.goals.first(), found.limit) {
+        let (found, words) = searched?;
+        let confirmed = match (found.goals.first(), found.limit) {
             (Some((_, actions)), _) if first => {
-                let actions = self.subject.tell(Model::Sc, actions);
-                Some(confirm(self.subject, Model::Sc, &actions, self.limits)?)
+                confirm(self.subject, Model::Sc, &self.subject.tell(Model::Sc, actions), self.limits)?
             }
             (Some((_, actions)), _) => {
                 let actions = self.subject.drain(project(&self.current.program, actions));
-                Some(confirm(self.subject, Model::Tso, &actions, self.limits)?)
+                confirm(self.subject, Model::Tso, &actions, self.limits)?
             }
-            (None, Some(limit)) => Some(Answer::Unknown(limit)),
-            (None, None) if words > MAX_WORDS => Some(Answer::Unknown(Limit::StateSize(words))),
-            (None, None) => None,
-        })
+            (None, Some(limit)) => Answer::Unknown(limit),
+            (None, None) if words > MAX_WORDS => Answer::Unknown(Limit::StateSize(words)),
+            (None, None) => return Ok(()),
+        };
+        Err(Stop::Answered(confirmed))
     }
 
     /// The SC check. Once there are delays, a goal is likely: a brief search for a short run, and then one that
     /// heads for the goal.
-    fn search(&mut self, first: bool, round: &mut Round) -> Result<(Found, usize), Limit> {
+    fn search(&mut self, allowance: Allowance, round: &mut Round) -> Result<(Found, usize), Stop> {
         let Extended { program, goal } = &self.current;
         let Options { order, workers, reductions, .. } = *self.options;
         let machine = ProgramMachine::new(program, goal, MemoryModel::Sc, reductions, self.limits)?;
         let words = machine.words();
         self.stats.interchangeable = machine.interchangeable();
         let full = Search::new(order, workers);
-        let mut found = match first {
-            true => explore(&machine, self.limits, Search { most: self.patience.first, ..full }),
-            false => explore(&machine, self.limits, Search { most: Some(BRIEF), ..full }),
-        };
+        let first = if self.delays == 0 { allowance.exhaust } else { Budget::states(BRIEF) };
+        let mut found = explore_within(&machine, self.limits, full, first);
         self.count(&found, words, round);
-        let hunt = self.patience.hunt.is_none_or(|most| most > BRIEF);
-        if found.goals.is_empty() && found.limit == Some(Limit::States(BRIEF)) && hunt {
-            let hunt = Search { most: self.patience.hunt, ..Search::new(Order::Hunt, workers) };
-            found = explore(&machine.ranking(), self.limits, hunt);
+        if self.delays > 0 && found.is_err() && allowance.hunt.exceeds(BRIEF) {
+            let hunt = Search::new(Order::Hunt, workers);
+            found = explore_within(&machine.ranking(), self.limits, hunt, allowance.hunt);
             self.count(&found, words, round);
         }
-        Ok((found, words))
+        found.map(|found| (found, words)).map_err(|Spent(_)| Stop::Spent)
     }
 
-    fn count(&mut self, found: &Found, words: usize, round: &mut Round) {
+    fn count(&mut self, found: &Result<Found, Spent<Found>>, words: usize, round: &mut Round) {
+        let (Ok(found) | Err(Spent(found))) = found;
         round.states += found.states;
         self.stats.states += found.states;
         self.stats.transitions += found.transitions;
@@ -260,30 +240,35 @@ impl<'a> Lazy<'a> {
         self.stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
     }
 
-    /// A delay by which TSO adds something to the program with its delays, or the answer if there is none.
-    fn ask(&mut self, round: &mut Round) -> Result<Result<WantedDelay, Checked>, Internal> {
+    /// A delay by which TSO adds something to the program with its delays; if there is none, that is an answer.
+    fn ask(&mut self, budget: Budget, round: &mut Round) -> Result<WantedDelay, Stop> {
         let goals = Goals::Several { patience: PATIENCE };
-        let (known, most) = (self.known.clone(), self.patience.oracle);
-        let options = OracleOptions { known, most, ..self.options.oracle(goals) };
+        let options = OracleOptions { known: self.known.clone(), ..self.options.oracle(goals) };
         let program = &self.current.program;
-        let reply = oracle::ask(program, &options, self.limits);
+        let asked = oracle::ask_within(program, &options, budget, self.limits);
+        let reply = match &asked {
+            Ok(reply) => reply,
+            Err(Spent(reply)) => &**reply,
+        };
         round.attacks = reply.attacks.count;
         round.oracle_states = reply.stats.states;
         round.oracle_time = reply.stats.time;
         self.stats.states += reply.stats.states;
         self.stats.transitions += reply.stats.transitions;
+        let reply = asked.map_err(|Spent(_)| Stop::Spent)?;
         let best = reply.suspects.iter().rev().max_by_key(|s| worth(&s.path(program)));
-        Ok(match (best, reply.limit) {
-            (Some(suspect), _) => match settled(certify::witness(program, &suspect.actions, self.limits))? {
-                Ok(witness) => Ok(WantedDelay { path: path(&witness), attacks: reply.attacks }),
-                Err(limit) => Err(Answer::Unknown(limit)),
-            },
-            (None, Some(limit)) => Err(Answer::Unknown(limit)),
-            (None, None) if !self.known.is_empty() => Err(Answer::Unknown(Limit::Additive)),
-            (None, None) => {
-                Err(Answer::Holds(Proof::Robust { delays: self.delays, apart: self.subject.is_quiet() }))
+        match (best, reply.limit) {
+            (Some(suspect), _) => {
+                let witness = settled(certify::witness(program, &suspect.actions, self.limits))??;
+                Ok(WantedDelay { path: path(&witness), attacks: reply.attacks })
             }
-        })
+            (None, Some(limit)) => Err(limit.into()),
+            (None, None) if !self.known.is_empty() => Err(Limit::Additive.into()),
+            (None, None) => {
+                let proof = Proof::Robust { delays: self.delays, apart: self.subject.is_quiet() };
+                Err(Stop::Answered(Answer::Holds(proof)))
+            }
+        }
     }
 
     /// Builds the delay into its thread, and into those that have the same path and could use it for an attack.
@@ -295,11 +280,11 @@ impl<'a> Lazy<'a> {
         for thread in alike {
             let path = DelayedPath { thread, edges: edges.clone() };
             round.delays.push(self.delay(&path));
-            if self.options.form == Form::Additive {
+            if self.options.lazy.form == Form::Additive {
                 self.known.add(&self.current.program, thread, &path.edges);
             }
             let Extended { program, goal } = &self.current;
-            let grown = extend(program, goal, &path, self.options.form, self.limits);
+            let grown = extend(program, goal, &path, self.options.lazy.form, self.limits);
             self.current = grown.map_err(|refused| match refused {
                 Refused::Limit(limit) => limit,
                 other => Limit::ProgramSize(other.to_string()),

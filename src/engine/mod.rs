@@ -1,85 +1,37 @@
 //! The one door: a program and a goal go in, an [`Outcome`] comes out.
 //!
-//! Engines live side by side in this folder and do not know each other; `auto` gives them their turns. Whatever they claim
+//! Engines live side by side in this folder and do not know each other: `table` has them, `auto` gives them their turns,
+//! `subject` is what they are asked about. Whatever they claim
 //! is judged by `certify`, on the user's program: without evidence that it has confirmed there is no `violated`, no
 //! `not-robust` and no `racy`. A claim that it refutes is a bug in overtake and is reported as one, never as a verdict.
 
 mod auto;
 mod explicit;
 mod lazy;
+mod options;
 mod outcomes;
 mod simplify;
 mod subject;
+mod table;
 mod vacuity;
 
 pub use crate::extend::Form;
 pub use crate::robust::attack::Pruning;
+pub use explicit::ExplicitOptions;
+pub use lazy::LazyOptions;
+pub use options::Options;
+pub use table::{Choice, ENGINES, EXPLICIT, EngineEntry, LAZY};
 
 use crate::certify::{self, Checked, Confirmed, Doubt, Outcome, RaceFreedom, Refuted, Robustness};
 use crate::model::{Atom, Program};
-use crate::query::{Action, Answer, Goal, Limit, Limits, Model, Outcomes, Proof, Reductions, Stats, Witness};
-use crate::reach::{Goals, Order};
-use crate::robust::known::KnownPaths;
-use crate::robust::oracle::{self, OracleOptions, Reply};
+use crate::query::{Action, Answer, Goal, Limit, Limits, Model, Outcomes, Proof, Stats, Witness};
+use crate::reach::Goals;
+use crate::robust::oracle::{self, Reply};
 use crate::robust::triangular::{self, RaceOptions};
 use std::time::Instant;
 use subject::Subject;
+use table::{Allowance, Engine, Turn};
 use thiserror::Error;
-
-/// How to look for the answer.
-#[derive(Clone, Debug)]
-pub struct Options {
-    pub model: Model,
-    pub engine: Engine,
-    /// Bounds the buffers under TSO; only the explicit engine has buffers.
-    pub buffer: Option<usize>,
-    /// Most rounds of the lazy engine.
-    pub iterations: Option<u64>,
-    /// States after which `auto` gives up, all searches together.
-    pub effort: Option<u64>,
-    /// How the lazy engine builds delays in.
-    pub form: Form,
-    pub reductions: Reductions,
-    /// Whether what the program's text refutes is left out: attacks, edges that no run takes, clauses that cannot hold.
-    pub pruning: Pruning,
-    pub order: Order,
-    pub workers: usize,
-}
-
-impl Default for Options {
-    /// With a worker for each core.
-    fn default() -> Self {
-        Options::with_workers(std::thread::available_parallelism().map_or(1, |n| n.get()))
-    }
-}
-
-impl Options {
-    /// Whatever is usual but the number of workers, which takes the system a while to tell.
-    pub fn with_workers(workers: usize) -> Self {
-        Options {
-            model: Model::Tso,
-            engine: Engine::Auto,
-            buffer: None,
-            iterations: None,
-            effort: None,
-            form: Form::Exact,
-            reductions: Reductions::ALL,
-            pruning: Pruning::On,
-            order: Order::BreadthFirst,
-            workers,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// Whatever suits the question best.
-    Auto,
-    /// Explores under SC and builds in store buffering where it could matter.
-    Lazy,
-    /// Enumerates the states of the model itself.
-    Explicit,
-}
 
 /// A bug in overtake. The sentence is for the report that we ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -98,17 +50,52 @@ pub fn check(
     options: &Options,
     limits: &Limits,
 ) -> Result<Outcome, Internal> {
+    if let Some(refusal) = options.refusal() {
+        return Err(internal(refusal));
+    }
     let start = Instant::now();
     let mut outcome = match (Subject::of_goal(program, goal, options, limits), options.engine) {
         (Err(limit), _) => unsearched(options, Answer::Unknown(limit)),
         (Ok(subject), _) if subject.refuted => unsearched(options, Answer::Holds(Proof::Infeasible)),
-        (Ok(subject), Engine::Lazy) => lazy::check(&subject, options, limits)?,
-        (Ok(subject), Engine::Explicit) => explicit::check(&subject, options, limits, None)?,
-        (Ok(subject), Engine::Auto) => auto::check(&subject, options, limits)?,
+        (Ok(subject), Choice::Auto) => auto::check(&subject, options, limits)?,
+        (Ok(subject), Choice::Only(entry)) => alone(entry, &subject, options, limits)?,
     };
     outcome.warnings = vacuity::warnings(program, goal, limits);
     outcome.stats.time = start.elapsed();
     Ok(outcome)
+}
+
+/// One engine, for as long as it takes.
+fn alone(
+    entry: &EngineEntry,
+    subject: &Subject,
+    options: &Options,
+    limits: &Limits,
+) -> Result<Outcome, Internal> {
+    let mut engine = (entry.start)(subject, options, limits);
+    let mut answer = (entry.blind_spot)(subject).map(Answer::Unknown);
+    loop {
+        if let Some(answer) = answer {
+            return Ok(outcome(&*engine, answer, options));
+        }
+        answer = match engine.turn(Allowance::default())? {
+            Turn::Answered(answer) => Some(answer),
+            Turn::Progress => None,
+            Turn::Spent => unreachable!("what has no bound cannot be spent"),
+        };
+    }
+}
+
+/// What the engine says, with what it took.
+fn outcome(engine: &dyn Engine, answer: Checked, options: &Options) -> Outcome {
+    Outcome {
+        answer,
+        model: options.model,
+        engine: engine.name(),
+        safe_under_sc: engine.safe_under_sc(),
+        stats: engine.stats().clone(),
+        warnings: vec![],
+    }
 }
 
 /// No engine was asked.
@@ -229,19 +216,6 @@ pub fn outcomes(program: &Program, observed: &[Atom], options: &Options, limits:
         Err(limit) => {
             let stats = Stats { workers: options.workers, ..Stats::default() };
             Outcomes::unsearched(options.model, limit, stats)
-        }
-    }
-}
-
-impl Options {
-    fn oracle(&self, goals: Goals) -> OracleOptions {
-        OracleOptions {
-            pruning: self.pruning,
-            known: KnownPaths::default(),
-            reductions: self.reductions,
-            workers: self.workers,
-            goals,
-            most: None,
         }
     }
 }

@@ -20,7 +20,7 @@ pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Li
     let start = Instant::now();
     let memory = match options.model {
         Model::Sc => MemoryModel::Sc,
-        Model::Tso => MemoryModel::Tso(options.buffer),
+        Model::Tso => MemoryModel::Tso(options.explicit.buffer),
     };
     // Who ends with which value matters here.
     let mut reductions = Reductions { symmetry: false, ..options.reductions };
@@ -72,7 +72,7 @@ fn looking_at(observed: &[Atom]) -> Goal {
 
 /// What the search passed over, although no limit ended it.
 fn left_out(machine: &ProgramMachine, options: &Options) -> Option<Limit> {
-    match options.buffer {
+    match options.explicit.buffer {
         _ if machine.too_large() => Some(Limit::StateSize(machine.words())),
         Some(bound) if machine.overflowed() => Some(Limit::Buffer(bound)),
         _ => None,

@@ -62,7 +62,7 @@ impl<'a> Subject<'a> {
         limits: &Limits,
     ) -> Result<Subject<'a>, Limit> {
         let intervals = Intervals::of(user, limits)?;
-        let faint = match options.buffer {
+        let faint = match options.explicit.buffer {
             None => Some(faint(user, asked, &intervals, options.reductions, limits)?),
             Some(_) => None,
         };
@@ -239,7 +239,7 @@ fn may_trap(program: &Program, intervals: &Intervals) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Engine, Options, check};
+    use crate::engine::{Choice, LAZY, Options, check};
     use crate::front::tso;
     use crate::query::Reductions;
     use crate::query::{Answer, Kind, Limits, Proof};
@@ -306,7 +306,7 @@ mod tests {
     fn stores_that_were_left_out_are_flushed_in_runs() {
         let program = program(&format!("{QUIET}\nexists p.r == 0 && q.r == 0"));
         let goal = Goal::of(&program);
-        for engine in [Engine::Lazy, Engine::Explicit, Engine::Auto] {
+        for engine in Choice::all() {
             let options = Options { engine, ..Options::with_workers(1) };
             assert!(Subject::of_goal(&program, &goal, &options, &Limits::default()).unwrap().is_quiet());
             let outcome = check(&program, &goal, &options, &Limits::default()).expect("no internal error");
@@ -338,7 +338,7 @@ mod tests {
         let loud = Reductions { faint: false, ..Reductions::ALL };
         for (reductions, quiet) in [(Reductions::ALL, true), (loud, false)] {
             let options = Options {
-                engine: Engine::Lazy,
+                engine: Choice::Only(&LAZY),
                 pruning: Pruning::Off,
                 reductions,
                 ..Options::with_workers(1)

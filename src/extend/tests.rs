@@ -1,7 +1,7 @@
 //! Extensions by hand. A path is given by its edges' numbers: an instruction has one, `if` has two, the jump first.
 
 use super::*;
-use crate::engine::{self, Options};
+use crate::engine::{self, ExplicitOptions, Options};
 use crate::front::tso;
 use crate::model::Expr;
 use crate::query::{Answer, Limits, Model, Verdict};
@@ -297,7 +297,7 @@ fn a_store_that_the_path_passes_by_may_be_delayed_like_the_first() {
     let user = with_an_edge_beside_the_store("q.u == 1 && p.c == 0");
     assert!(!reached(&user, &user));
     let new = by(&user, 0, &[1, 2, 3, 0, 4, 5], Form::Exact);
-    let options = Options { workers: 1, buffer: Some(3), ..Options::default() };
+    let options = Options { workers: 1, explicit: ExplicitOptions { buffer: Some(3) }, ..Options::default() };
     let outcome = engine::check(&new.program, &new.goal, &options, &Limits::default());
     assert_eq!(outcome.expect("no internal error").answer.verdict(), Verdict::Fails);
 }

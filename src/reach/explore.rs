@@ -10,7 +10,7 @@
 use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Task, Ties};
 use super::shorten::shortened;
 use super::visited::{Corner, Inserted, Offset, Visited};
-use super::{Look, Machine, Sink, Sleep, Wanted};
+use super::{Budget, Found, Goals, Look, Machine, Order, Search, Sink, Sleep, Spent, Wanted};
 use crate::query::{Action, Limit, Limits};
 use crossbeam::deque::{Stealer, Worker};
 use std::collections::VecDeque;
@@ -47,64 +47,27 @@ const LOOK: u64 = 4096;
 /// room, tables of searches before, and whatever else the allocator keeps.
 const SLACK: u64 = 8;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    BreadthFirst,
-    DepthFirst,
-    /// States that the machine ranks lowest come first; among equals, the older ones.
-    BestFirst,
-    /// For goals that are likely: every other worker goes depth first, the rest take what the machine ranks lowest; among
-    /// equals, the newer ones. What one has seen the others need not look at.
-    Hunt,
-}
-
-/// How to search.
-#[derive(Clone, Copy, Debug)]
-pub struct Search {
-    pub order: Order,
-    pub workers: usize,
-    pub goals: Goals,
-    /// Ends after so many states, whatever the limits say. Long ones count for several: their buffers are long, or their
-    /// program has grown, and looking at them takes as much longer.
-    pub most: Option<u64>,
-}
-
-impl Search {
-    /// For a first goal, as long as it takes.
-    pub fn new(order: Order, workers: usize) -> Search {
-        Search { order, workers, goals: Goals::First, most: None }
+/// Explores from the machine's initial state, until the goals that are wanted are found, everything has been visited, or
+/// a limit is reached.
+pub fn explore<M: Machine>(machine: &M, limits: &Limits, search: Search) -> Found {
+    match explore_within(machine, limits, search, Budget::UNLIMITED) {
+        Ok(found) => found,
+        Err(Spent(_)) => unreachable!("what has no bound cannot be spent"),
     }
 }
 
-/// How many goals are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goals {
-    First,
-    /// One for each number that the machine gives to goals, as far as they are found before so many states are stored
-    /// after the first goal.
-    Several {
-        patience: u64,
-    },
-}
-
-/// What a search found.
-#[derive(Debug, Default)]
-pub struct Found {
-    /// The numbers of goals, and the decisions that lead to them.
-    pub goals: Vec<(usize, Vec<Action>)>,
-    /// What ended the search before it was complete.
-    pub limit: Option<Limit>,
-    pub states: u64,
-    pub transitions: u64,
-    /// Of the set of states and the frontier, at the end.
-    pub bytes: u64,
-}
-
-/// Explores from the machine's initial state.
-pub fn explore<M: Machine>(machine: &M, limits: &Limits, search: Search) -> Found {
+/// The same within a budget. Where the user allows no more states than the budget does, reaching that many is the user's
+/// limit.
+pub fn explore_within<M: Machine>(
+    machine: &M,
+    limits: &Limits,
+    search: Search,
+    budget: Budget,
+) -> Result<Found, Spent<Found>> {
     let run = Run {
         machine,
         limits,
+        budget,
         search: Search { workers: search.workers.max(1), ..search },
         seen: Visited::new(),
         stop: AtomicBool::new(false),
@@ -153,11 +116,14 @@ impl Drop for StopOnPanic<'_> {
 struct Ended {
     goals: Vec<(usize, Offset)>,
     limit: Option<Limit>,
+    /// The budget was spent.
+    spent: bool,
 }
 
 struct Run<'a, M: Machine> {
     machine: &'a M,
     limits: &'a Limits,
+    budget: Budget,
     search: Search,
     seen: Visited,
     stop: AtomicBool,
@@ -363,10 +329,13 @@ impl<M: Machine> Run<'_, M> {
             self.stop.store(true, Ordering::Relaxed);
             return true;
         }
-        let asked = self.limits.states.filter(|&most| states > most);
-        let own = self.search.most.filter(|&most| states.max(self.seen.words() / LONG_STATE) > most);
-        let too_many = asked.into_iter().chain(own).min().map(Limit::States);
-        if let Some(limit) = self.limits.expired().or(too_many) {
+        let allowed = self.limits.states.filter(|&most| states > most);
+        let expired = self.limits.expired();
+        if expired.is_none() && self.is_spent(states, allowed) {
+            self.end(|ended| ended.spent = true);
+            return true;
+        }
+        if let Some(limit) = expired.or(allowed.map(Limit::States)) {
             self.end(|ended| ended.limit = Some(limit));
             return true;
         }
@@ -375,6 +344,12 @@ impl<M: Machine> Run<'_, M> {
             return self.memory_exceeded(|| self.seen.bytes());
         }
         self.estimate_exceeded(|| self.seen.bytes())
+    }
+
+    /// Are there more states than the budget has, and did the user not allow as few?
+    fn is_spent(&self, states: u64, allowed: Option<u64>) -> bool {
+        let budget = self.budget.spent_by(states.max(self.seen.words() / LONG_STATE));
+        budget.is_some_and(|budget| allowed.is_none_or(|allowed| budget < allowed))
     }
 
     /// Is there not enough for a set of states of that size? Nobody asks for it if there is no limit.
@@ -409,7 +384,7 @@ impl<M: Machine> Run<'_, M> {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    fn found(self) -> Found {
+    fn found(self) -> Result<Found, Spent<Found>> {
         let ended = self.ended.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut limit = ended.limit.clone();
         let mut goals = Vec::new();
@@ -419,13 +394,15 @@ impl<M: Machine> Run<'_, M> {
                 Err(reached) => limit = Some(reached),
             }
         }
-        Found {
+        let found = Found {
             goals,
             limit,
             states: self.seen.states(),
             transitions: self.transitions.load(Ordering::Relaxed),
             bytes: self.seen.bytes() + self.frontier_bytes(),
-        }
+        };
+        let spent = ended.spent && ended.goals.is_empty() && ended.limit.is_none();
+        if spent { Err(Spent(found)) } else { Ok(found) }
     }
 
     /// The decisions along the parents of a state.

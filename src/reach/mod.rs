@@ -1,17 +1,21 @@
 //! Can the goal be reached? One search that knows no program and no memory model.
 //!
 //! A [`Machine`] says what can happen; `pack` writes states down, `visited` remembers them, `frontier` says which comes
-//! next, `explore` is the loop, and `shorten` makes the run that was found shorter. Machines know nothing of frontiers
+//! next, `explore` is the loop, within a `budget` if there is one, and `shorten` makes the run that was found shorter. Machines know nothing of frontiers
 //! and workers.
 //! Not here: judging runs. What comes out is a sequence of decisions; `semantics` replays it.
 
+mod budget;
 mod explore;
 mod frontier;
 pub mod pack;
+mod search;
 mod shorten;
 pub mod visited;
 
-pub use explore::{Found, Goals, Order, Search, explore};
+pub use budget::{Budget, Spent};
+pub use explore::{explore, explore_within};
+pub use search::{Found, Goals, Order, Search};
 
 use crate::query::{Action, Limit, Limits};
 

@@ -16,7 +16,7 @@ pub use apply::{apply, unused};
 pub use candidates::Allowed;
 
 use crate::certify::{Counterexample, Remaining, Repair};
-use crate::engine::{self, Internal, Options};
+use crate::engine::{self, Internal, LazyOptions, Options};
 use crate::hitting::{Cores, cost};
 use crate::model::{EdgeId, Invalid, Program, PropertyKind, ThreadId};
 use crate::query::repair::{Aim, Cheapest, Enough};
@@ -119,7 +119,9 @@ impl<'a> Search<'a> {
         options: &Options,
         limits: &'a Limits,
     ) -> Self {
-        let options = Options { iterations: options.iterations.or(Some(ROUNDS)), ..options.clone() };
+        let iterations = options.lazy.iterations.or(Some(ROUNDS));
+        let lazy = LazyOptions { iterations, ..options.lazy };
+        let options = Options { lazy, ..options.clone() };
         Search {
             base,
             candidates,

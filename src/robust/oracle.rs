@@ -10,7 +10,7 @@ use super::known::KnownPaths;
 use super::machine::AttackMachine;
 use crate::model::{EdgeId, Program};
 use crate::query::{Act, Action, Kind, Limit, Limits, Reductions, Stats};
-use crate::reach::{Goals, Order, Search, explore};
+use crate::reach::{Budget, Goals, Order, Search, Spent, explore_within};
 use std::time::Instant;
 
 /// How to look for witnesses.
@@ -22,8 +22,6 @@ pub struct OracleOptions {
     pub reductions: Reductions,
     pub workers: usize,
     pub goals: Goals,
-    /// Gives up after so many states, whatever the limits say.
-    pub most: Option<u64>,
 }
 
 /// What the search came to. Without suspects and without a limit, the program is robust.
@@ -45,14 +43,29 @@ pub struct Suspect {
 
 /// Does the program have witnesses?
 pub fn ask(program: &Program, options: &OracleOptions, limits: &Limits) -> Reply {
+    match ask_within(program, options, Budget::UNLIMITED, limits) {
+        Ok(reply) => reply,
+        Err(Spent(_)) => unreachable!("what has no bound cannot be spent"),
+    }
+}
+
+/// The same within a budget.
+pub fn ask_within(
+    program: &Program,
+    options: &OracleOptions,
+    budget: Budget,
+    limits: &Limits,
+) -> Result<Reply, Spent<Box<Reply>>> {
     let start = Instant::now();
     let stats = Stats { workers: options.workers, ..Stats::default() };
     let mut reply = Reply { suspects: vec![], limit: None, attacks: Attacks::default(), stats };
-    if let Err(limit) = reply.search(program, options, limits) {
-        reply.limit = Some(limit);
-    }
+    let searched = reply.search(program, options, budget, limits);
     reply.stats.time = start.elapsed();
-    reply
+    match searched {
+        Ok(Ok(())) => Ok(reply),
+        Ok(Err(Spent(()))) => Err(Spent(Box::new(reply))),
+        Err(limit) => Ok(Reply { limit: Some(limit), ..reply }),
+    }
 }
 
 impl Reply {
@@ -62,15 +75,24 @@ impl Reply {
         Reply { suspects: vec![], limit: Some(limit), attacks: Attacks::default(), stats }
     }
 
-    fn search(&mut self, program: &Program, options: &OracleOptions, limits: &Limits) -> Result<(), Limit> {
+    fn search(
+        &mut self,
+        program: &Program,
+        options: &OracleOptions,
+        budget: Budget,
+        limits: &Limits,
+    ) -> Result<Result<(), Spent<()>>, Limit> {
         self.attacks = Attacks::of(program, options.pruning, limits)?;
         if self.attacks.stores.is_empty() {
-            return Ok(());
+            return Ok(Ok(()));
         }
-        let OracleOptions { goals, most, workers, reductions, .. } = *options;
+        let OracleOptions { goals, workers, reductions, .. } = *options;
         let machine = AttackMachine::new(program, &self.attacks, &options.known, reductions, limits)?;
-        let search = Search { goals, most, ..Search::new(Order::BestFirst, workers) };
-        let found = explore(&machine, limits, search);
+        let search = Search { goals, ..Search::new(Order::BestFirst, workers) };
+        let (found, spent) = match explore_within(&machine, limits, search, budget) {
+            Ok(found) => (found, Ok(())),
+            Err(Spent(found)) => (found, Err(Spent(()))),
+        };
         self.stats.states = found.states;
         self.stats.transitions = found.transitions;
         self.stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
@@ -78,7 +100,7 @@ impl Reply {
         let too_large = || machine.too_large().then(|| Limit::StateSize(machine.words()));
         self.limit = found.limit.or_else(too_large);
         self.suspects = found.goals.into_iter().map(|(_, actions)| Suspect { actions }).collect();
-        Ok(())
+        Ok(spent)
     }
 }
 

@@ -1,0 +1,64 @@
+//! How is the answer looked for? What all searches have in common, and what belongs to one engine alone.
+
+use super::{Choice, ExplicitOptions, LazyOptions, Pruning};
+use crate::query::{Model, Reductions};
+use crate::reach::{Goals, Order};
+use crate::robust::known::KnownPaths;
+use crate::robust::oracle::OracleOptions;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub model: Model,
+    pub engine: Choice,
+    pub lazy: LazyOptions,
+    pub explicit: ExplicitOptions,
+    /// States after which `auto` gives up, all searches together.
+    pub effort: Option<u64>,
+    pub reductions: Reductions,
+    /// Whether what the program's text refutes is left out: attacks, edges that no run takes, clauses that cannot hold.
+    pub pruning: Pruning,
+    pub order: Order,
+    pub workers: usize,
+}
+
+impl Default for Options {
+    /// With a worker for each core.
+    fn default() -> Self {
+        Options::with_workers(std::thread::available_parallelism().map_or(1, |n| n.get()))
+    }
+}
+
+impl Options {
+    /// Whatever is usual but the number of workers, which takes the system a while to tell.
+    pub fn with_workers(workers: usize) -> Self {
+        Options {
+            model: Model::Tso,
+            engine: Choice::Auto,
+            lazy: LazyOptions::default(),
+            explicit: ExplicitOptions::default(),
+            effort: None,
+            reductions: Reductions::ALL,
+            pruning: Pruning::On,
+            order: Order::BreadthFirst,
+            workers,
+        }
+    }
+
+    /// Why the engine that was chosen cannot be asked in this way, if that is so.
+    pub fn refusal(&self) -> Option<&'static str> {
+        match self.engine {
+            Choice::Auto => None,
+            Choice::Only(entry) => (entry.refuses)(self),
+        }
+    }
+
+    pub(super) fn oracle(&self, goals: Goals) -> OracleOptions {
+        OracleOptions {
+            pruning: self.pruning,
+            known: KnownPaths::default(),
+            reductions: self.reductions,
+            workers: self.workers,
+            goals,
+        }
+    }
+}

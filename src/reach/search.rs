@@ -1,0 +1,53 @@
+//! What is a search to look for, in which order, and what came of it?
+
+use crate::query::{Action, Limit};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    BreadthFirst,
+    DepthFirst,
+    /// States that the machine ranks lowest come first; among equals, the older ones.
+    BestFirst,
+    /// For goals that are likely: every other worker goes depth first, the rest take what the machine ranks lowest; among
+    /// equals, the newer ones. What one has seen the others need not look at.
+    Hunt,
+}
+
+/// How to search.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    pub order: Order,
+    pub workers: usize,
+    pub goals: Goals,
+}
+
+impl Search {
+    /// For a first goal, as long as it takes.
+    pub fn new(order: Order, workers: usize) -> Search {
+        Search { order, workers, goals: Goals::First }
+    }
+}
+
+/// How many goals are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goals {
+    First,
+    /// One for each number that the machine gives to goals, as far as they are found before so many states are stored
+    /// after the first goal.
+    Several {
+        patience: u64,
+    },
+}
+
+/// What a search found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The numbers of goals, and the decisions that lead to them.
+    pub goals: Vec<(usize, Vec<Action>)>,
+    /// What ended the search before it was complete.
+    pub limit: Option<Limit>,
+    pub states: u64,
+    pub transitions: u64,
+    /// Of the set of states and the frontier, at the end.
+    pub bytes: u64,
+}
