@@ -114,7 +114,7 @@ impl<'l> Problems<'l> {
             errors: 0,
             warnings: 0,
         };
-        for (end, _) in source.bytes().enumerate().filter(|(_, b)| *b == b'\n') {
+        for (end, _) in source.match_indices('\n') {
             problems.lines.push(end + 1);
             if problems.spend(1).is_err() {
                 break;

@@ -1,7 +1,10 @@
-//! Text that is written within limits: every byte is a step, and a large text asks before it grows.
+//! Text that is written within limits: every few bytes are a step, and a large text asks before it grows.
 
 use super::{Limit, Limits};
 use std::fmt;
+
+/// Bytes that are written in one step.
+const STEP: usize = 8;
 
 /// A string to write to. The first limit that is reached ends the writing, with an error that means no more than that.
 #[derive(Debug)]
@@ -50,7 +53,7 @@ impl<'l> Text<'l> {
 impl fmt::Write for Text<'_> {
     #[inline]
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        self.spend(part.len())?;
+        self.spend(1 + part.len() / STEP)?;
         self.grow(part.len())?;
         self.text.push_str(part);
         Ok(())

@@ -51,7 +51,16 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Spending<'_, S> {
     }
 }
 
-/// Methods that take a visitor, perhaps behind something else.
+/// Methods that give one value, with nothing inside.
+macro_rules! gives {
+    ($($method:ident($($name:ident: $type:ty),*);)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Self::Error> {
+            self.inner.$method($($name,)* visitor)
+        }
+    )*};
+}
+
+/// Methods that give what may have values inside.
 macro_rules! visits {
     ($($method:ident($($name:ident: $type:ty),*);)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Self::Error> {
@@ -64,14 +73,17 @@ macro_rules! visits {
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Spending<'_, D> {
     type Error = D::Error;
 
-    visits! {
-        deserialize_any(); deserialize_bool(); deserialize_char(); deserialize_str(); deserialize_string();
+    gives! {
+        deserialize_bool(); deserialize_char(); deserialize_str(); deserialize_string();
         deserialize_i8(); deserialize_i16(); deserialize_i32(); deserialize_i64(); deserialize_i128();
         deserialize_u8(); deserialize_u16(); deserialize_u32(); deserialize_u64(); deserialize_u128();
         deserialize_f32(); deserialize_f64(); deserialize_bytes(); deserialize_byte_buf();
-        deserialize_option(); deserialize_unit(); deserialize_seq(); deserialize_map();
-        deserialize_identifier(); deserialize_ignored_any();
-        deserialize_unit_struct(name: &'static str);
+        deserialize_unit(); deserialize_unit_struct(name: &'static str); deserialize_identifier();
+    }
+
+    visits! {
+        deserialize_any(); deserialize_ignored_any();
+        deserialize_option(); deserialize_seq(); deserialize_map();
         deserialize_newtype_struct(name: &'static str);
         deserialize_tuple(len: usize);
         deserialize_tuple_struct(name: &'static str, len: usize);
