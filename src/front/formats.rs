@@ -24,13 +24,16 @@ pub struct Format {
     pub parameters: bool,
     /// Are the lines of a program's instructions those of the file that was read? Not where programs are data.
     pub lines: bool,
-    pub read: Option<fn(&[u8], &Reading) -> Result<Parsed, Unread>>,
-    pub write: Option<fn(&Program, &Writing) -> Result<String, Unwritten>>,
+    pub read: Option<ReadFormat>,
+    pub write: Option<WriteFormat>,
     /// How the user's own text is changed, where that can be done.
     pub patch: Option<&'static Dialect>,
     /// How a fence is written, beside an instruction of the program.
     pub fence: fn(instruction: &str) -> &'static str,
 }
+
+pub type ReadFormat = fn(&[u8], &Reading) -> Result<Parsed, Unread>;
+pub type WriteFormat = fn(&Program, &Writing) -> Result<String, Unwritten>;
 
 /// What was read, with what a litmus test says beside its program.
 pub type Parsed = (Input, Option<Litmus>);

@@ -15,6 +15,7 @@ pub mod rmm;
 pub mod ron;
 pub mod trencher;
 pub mod tso;
+mod x86;
 
 use crate::limits::Limit;
 use crate::model::Program;

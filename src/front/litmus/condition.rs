@@ -4,7 +4,7 @@
 
 use super::init::{OfThread, of_thread};
 use super::lex::{Kind, Token, Tokens, expected, signed_number};
-use super::memory::Memory;
+use super::memory::LitmusMemory;
 use crate::front::const_fold;
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::model::{BinOp, Expr, Pred, PropertyKind, Value};
@@ -48,26 +48,26 @@ pub enum Right<'s> {
 pub fn read<'s>(
     clean: &'s str,
     part: Span,
-    memory: &mut Memory<'s>,
+    memory: &mut LitmusMemory<'s>,
     problems: &mut Problems,
 ) -> Question<'s> {
     let tokens = Tokens::new(clean, part, problems);
     let span = tokens.span();
-    let mut reader = Reader { tokens, memory, problems, nesting: 0 };
+    let mut reader = ConditionReader { tokens, memory, problems, nesting: 0 };
     let mut question =
         Question { kind: PropertyKind::Forall, prop: Prop::Const(true), locations: vec![], span };
     let _ = reader.question(&mut question);
     question
 }
 
-struct Reader<'s, 'a, 'l> {
+struct ConditionReader<'s, 'a, 'l> {
     tokens: Tokens<'s>,
-    memory: &'a mut Memory<'s>,
+    memory: &'a mut LitmusMemory<'s>,
     problems: &'a mut Problems<'l>,
     nesting: usize,
 }
 
-impl<'s> Reader<'s, '_, '_> {
+impl<'s> ConditionReader<'s, '_, '_> {
     fn question(&mut self, question: &mut Question<'s>) -> Result<(), Reported> {
         if self.is_word("locations") {
             self.tokens.next();
@@ -356,7 +356,7 @@ impl<'s> Prop<'s> {
 }
 
 /// What final states show: the condition's places and the listed ones, registers first.
-pub fn observed<'s>(question: &Question<'s>, memory: &Memory<'s>) -> Vec<Place<'s>> {
+pub fn observed<'s>(question: &Question<'s>, memory: &LitmusMemory<'s>) -> Vec<Place<'s>> {
     let mut places = BTreeSet::new();
     let mut add = |place: Place<'s>, _| match place {
         Place::Cell(name, None) if memory.len(name) > 1 => {

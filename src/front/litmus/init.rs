@@ -1,17 +1,10 @@
 //! What does the initial state say? Values of locations and of registers; whatever it does not mention is 0.
 
 use super::lex::{Kind, Token, Tokens, expected, number, signed_number};
-use super::memory::{Initial, Memory, Type};
-use super::x86::{Arch, Flag, Gpr, POINTER, register};
+use super::memory::{Initial, LitmusMemory, Type};
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
+use crate::front::x86::{Arch, Flag, Own, POINTER, register};
 use crate::model::{MAX_CELLS, Value};
-
-/// Something of a thread that has a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Own {
-    Gpr(Gpr),
-    Flag(Flag),
-}
 
 /// A register of a thread, as initial states and conditions name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,11 +24,11 @@ pub struct RegisterValue<'s> {
 pub fn read<'s>(
     clean: &'s str,
     part: Span,
-    memory: &mut Memory<'s>,
+    memory: &mut LitmusMemory<'s>,
     problems: &mut Problems,
 ) -> Vec<RegisterValue<'s>> {
     let tokens = Tokens::new(clean, part, problems);
-    let mut reader = Reader { tokens, memory, problems, registers: vec![] };
+    let mut reader = InitReader { tokens, memory, problems, registers: vec![] };
     while !reader.tokens.is_at_end() {
         if reader.tokens.take(Kind::Semicolon).is_some() {
             continue;
@@ -47,14 +40,14 @@ pub fn read<'s>(
     reader.registers
 }
 
-struct Reader<'s, 'a, 'l> {
+struct InitReader<'s, 'a, 'l> {
     tokens: Tokens<'s>,
-    memory: &'a mut Memory<'s>,
+    memory: &'a mut LitmusMemory<'s>,
     problems: &'a mut Problems<'l>,
     registers: Vec<RegisterValue<'s>>,
 }
 
-impl<'s> Reader<'s, '_, '_> {
+impl<'s> InitReader<'s, '_, '_> {
     fn item(&mut self) -> Result<(), Reported> {
         let start = self.tokens.peek().span;
         let ty = self.ty()?;

@@ -1,9 +1,8 @@
-//! Where does each location lie, how wide is it, and what do values look like that are narrower than 64 bits?
+//! Where does each location lie, and how wide is it?
 //!
 //! A cell of the model is a location, or an element of an array, with all its bits: accesses of another width to the
 //! same location are refused, since parts of a location would have to pass through store buffers on their own.
-//! Values as wide as registers are kept with their sign, narrower ones without (`fitted`), so that loads and stores
-//! of either kind copy them as they are.
+//! Values in it are `fitted`.
 //!
 //! Addresses that programs compute with are numbers of bytes. Locations of one width lie together in a *zone*, in
 //! which addresses go up by that width; zones are far apart, and none contains 0. An access finds its cell from the
@@ -15,8 +14,8 @@
 //! Invariant: cells are sorted by width, and those of one width lie side by side. No number of the test, its negative
 //! or its complement has the low 32 bits of an address, or of a number less than `APART` away from one.
 
-use super::x86::Arch;
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
+use crate::front::x86::{Arch, DEFAULT_BITS, fits, fitted};
 use crate::model::litmus::Width;
 use crate::model::{BinOp, Expr, MAX_CELLS, RegExpr, UnOp, Value, Variable};
 use std::collections::{BTreeSet, HashMap};
@@ -28,9 +27,6 @@ const ZONE: Value = 0x0872_9b40;
 const ALIGNMENT: Value = 64;
 /// How far the numbers of the test stay away from addresses.
 const APART: Value = 0x1000;
-
-/// The width of a location that nothing tells the width of.
-pub const DEFAULT_BITS: u32 = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initial<'s> {
@@ -49,7 +45,7 @@ struct Location<'s> {
     cell: usize,
 }
 
-pub struct Memory<'s> {
+pub struct LitmusMemory<'s> {
     pub arch: Arch,
     locations: Vec<Location<'s>>,
     by_name: HashMap<&'s str, usize>,
@@ -67,9 +63,9 @@ pub struct Type {
     pub signed: bool,
 }
 
-impl<'s> Memory<'s> {
-    pub fn new(arch: Arch) -> Memory<'s> {
-        Memory {
+impl<'s> LitmusMemory<'s> {
+    pub fn new(arch: Arch) -> LitmusMemory<'s> {
+        LitmusMemory {
             arch,
             locations: vec![],
             by_name: HashMap::new(),
@@ -135,12 +131,13 @@ impl<'s> Memory<'s> {
         self.find(name);
     }
 
-    pub fn bits(&self, name: &str) -> Option<u32> {
+    /// The location's width, as far as it is known.
+    pub fn known_bits(&self, name: &str) -> Option<u32> {
         self.locations[*self.by_name.get(name)?].bits
     }
 
     /// An access of so many bits to the location itself.
-    pub fn access(&mut self, name: &'s str, bits: u32, span: Span, problems: &mut Problems) {
+    pub fn access_location(&mut self, name: &'s str, bits: u32, span: Span, problems: &mut Problems) {
         let index = self.find(name);
         let location = &mut self.locations[index];
         let known = *location.bits.get_or_insert(bits);
@@ -354,21 +351,6 @@ impl Zone {
     }
 }
 
-/// The number with these low bits that stands for them in the model.
-pub fn fitted(value: Value, bits: u32, arch: Arch) -> Value {
-    let unused = 64 - bits;
-    match bits == arch.bits() {
-        true => value << unused >> unused,
-        false => ((value as u64) << unused >> unused) as Value,
-    }
-}
-
-/// Can the number be written with so many bits, with or without a sign?
-pub fn fits(value: Value, bits: u32) -> bool {
-    let unused = 64 - bits;
-    value << unused >> unused == value || ((value as u64) << unused >> unused) as Value == value
-}
-
 /// A constant as so many bits, or a complaint.
 pub fn constant(
     value: Value,
@@ -389,21 +371,12 @@ mod tests {
     use crate::limits::Limits;
 
     #[test]
-    fn values_as_wide_as_registers_have_a_sign() {
-        assert_eq!(fitted(0xffff_ffff, 32, Arch::X86), -1);
-        assert_eq!(fitted(-1, 32, Arch::X86_64), 0xffff_ffff);
-        assert_eq!(fitted(-1, 64, Arch::X86_64), -1);
-        assert_eq!(fitted(0x1ff, 8, Arch::X86), 0xff);
-        assert!(fits(255, 8) && fits(-128, 8) && !fits(256, 8) && !fits(-129, 8) && fits(i64::MIN, 64));
-    }
-
-    #[test]
     fn locations_of_one_width_lie_together() {
         let limits = Limits::default();
         let mut problems = Problems::new("", &limits);
-        let mut memory = Memory::new(Arch::X86_64);
+        let mut memory = LitmusMemory::new(Arch::X86_64);
         let span = Span::default();
-        memory.access("x", 32, span, &mut problems);
+        memory.access_location("x", 32, span, &mut problems);
         memory.declare(
             "t",
             Some(Type { bits: 64, signed: true }),
@@ -411,7 +384,7 @@ mod tests {
             span,
             &mut problems,
         );
-        memory.access("y", 32, span, &mut problems);
+        memory.access_location("y", 32, span, &mut problems);
         memory.lay_out(&mut problems);
         assert!(problems.shown().is_empty());
         assert_eq!(
@@ -428,9 +401,9 @@ mod tests {
     fn no_number_of_the_test_is_close_to_an_address() {
         let address = |numbers: &[Value]| {
             let limits = Limits::default();
-            let (mut memory, mut problems) = (Memory::new(Arch::X86_64), Problems::new("", &limits));
-            memory.access("x", 32, Span::default(), &mut problems);
-            memory.access("y", 32, Span::default(), &mut problems);
+            let (mut memory, mut problems) = (LitmusMemory::new(Arch::X86_64), Problems::new("", &limits));
+            memory.access_location("x", 32, Span::default(), &mut problems);
+            memory.access_location("y", 32, Span::default(), &mut problems);
             numbers.iter().for_each(|n| memory.number(*n));
             memory.lay_out(&mut problems);
             (!problems.has_errors()).then(|| memory.address("x"))

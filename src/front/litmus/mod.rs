@@ -3,7 +3,8 @@
 //!
 //! Reading goes one way: `sections` finds the parts of the file; `init`, `parse` and `condition` read them, each with the
 //! words of `lex`; `width` settles how wide instructions and locations are; `memory` gives locations their cells; `pointers`
-//! knows where addresses can be; `lower` turns instructions into steps. All mistakes of a file come out of one run.
+//! knows where addresses can be; `lower` turns instructions into steps. What instructions mean is [`super::x86`]'s
+//! knowledge. All mistakes of a file come out of one run.
 //! A test becomes a program whose one property is the test's condition; what is printed about final states beyond that
 //! is in [`Litmus`]. `write` is the way back.
 
@@ -12,33 +13,30 @@ mod init;
 mod lex;
 mod lower;
 mod memory;
-mod overflow;
 mod parse;
 mod patch;
 mod pointers;
 mod sections;
 mod width;
 mod write;
-mod x86;
 
 pub use patch::DIALECT;
 pub use write::write;
 
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
+use crate::front::x86::{Arch, Flag, Form, Own, ThreadRegisters, fits, fitted, nothing_is_cut_off};
 use crate::front::{Input, Unread};
 use crate::limits::Limits;
 use crate::model::litmus::{Litmus, Observed};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Addr, Atom, BinOp, Expr, Pred, Program, Property, ThreadId, Value};
 use condition::{Place, Question, Right, observed};
-use init::{OfThread, Own, RegisterValue};
-use lower::{Context, Form, Registers, lower};
-use memory::{Initial, Memory, constant, fits, fitted};
-use overflow::Bound;
-use parse::Thread;
+use init::{OfThread, RegisterValue};
+use lower::{Context, lower};
+use memory::{Initial, LitmusMemory, constant};
+use parse::LitmusThread;
 use pointers::Pointers;
 use std::collections::{BTreeMap, BTreeSet};
-use x86::{Arch, Flag};
 
 /// Reads a test as a program.
 pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
@@ -56,13 +54,13 @@ fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Repo
     let sections = sections::split(source, problems)?;
     let clean = &sections.clean[..];
     let text = |span: Span| &clean[span.start..span.end];
-    let Some(arch) = Arch::named(text(sections.arch)) else {
+    let Some(arch) = architecture(text(sections.arch)) else {
         let name = text(sections.arch);
         let unknown =
             Problem::error(format!("`{name}` is no architecture that is known here")).at(sections.arch);
         return Err(problems.report(unknown.help("a test begins with `X86` or `X86_64`")));
     };
-    let mut memory = Memory::new(arch);
+    let mut memory = LitmusMemory::new(arch);
     let initial = init::read(clean, sections.init, &mut memory, problems);
     let mut threads = parse::threads(clean, sections.program, arch, problems);
     width::settle(&mut threads, &mut memory, problems);
@@ -82,10 +80,10 @@ fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Repo
 struct Test<'s> {
     source: &'s str,
     name: &'s str,
-    threads: Vec<Thread<'s>>,
+    threads: Vec<LitmusThread<'s>>,
     initial: Vec<RegisterValue<'s>>,
     question: Question<'s>,
-    memory: Memory<'s>,
+    memory: LitmusMemory<'s>,
     pointers: Pointers<'s>,
 }
 
@@ -161,7 +159,8 @@ impl<'s> Test<'s> {
         let context = Context { source: self.source, memory: &self.memory, form };
         let columns = observed(&self.question, &self.memory);
         let flags: Vec<Flag> = columns.iter().filter_map(flag_of).collect();
-        let mut registers: Vec<Registers> = self.threads.iter().map(|_| Registers::default()).collect();
+        let mut registers: Vec<ThreadRegisters> =
+            self.threads.iter().map(|_| ThreadRegisters::default()).collect();
         let (mut threads, mut uncut) = (vec![], BTreeSet::new());
         for (thread, registers) in self.threads.iter().zip(&mut registers) {
             let first = self.first_values(thread, problems);
@@ -191,7 +190,7 @@ impl<'s> Test<'s> {
     }
 
     /// The values that the thread's registers start with.
-    fn first_values(&self, thread: &Thread, problems: &mut Problems) -> Vec<(Own, Value, Span)> {
+    fn first_values(&self, thread: &LitmusThread, problems: &mut Problems) -> Vec<(Own, Value, Span)> {
         let mut values = Vec::new();
         for initial in self.initial.iter().filter(|r| r.register.thread == thread.number) {
             let value = match initial.value {
@@ -207,7 +206,7 @@ impl<'s> Test<'s> {
         values
     }
 
-    fn litmus(&self, columns: &[Place<'s>], registers: &mut [Registers]) -> Litmus {
+    fn litmus(&self, columns: &[Place<'s>], registers: &mut [ThreadRegisters]) -> Litmus {
         let mut atoms: BTreeMap<Place, Atom> = BTreeMap::new();
         for place in columns {
             atoms.insert(*place, self.atom(place, registers));
@@ -243,7 +242,7 @@ impl<'s> Test<'s> {
         }
     }
 
-    fn atom(&self, place: &Place<'s>, registers: &mut [Registers]) -> Atom {
+    fn atom(&self, place: &Place<'s>, registers: &mut [ThreadRegisters]) -> Atom {
         match place {
             Place::Own(OfThread { thread, own }) => {
                 let t = self.thread(*thread).expect("names have been checked");
@@ -301,13 +300,13 @@ fn flag_of(place: &Place) -> Option<Flag> {
     }
 }
 
-/// Do all values keep within these widths by themselves, whatever happens?
-fn nothing_is_cut_off(program: &Program, uncut: &BTreeSet<u32>, arch: Arch) -> bool {
-    let Some(bound) = Bound::of(program) else { return false };
-    uncut.iter().all(|&bits| match bits == arch.bits() {
-        true => bound.bits < bits,
-        false => !bound.negative && bound.bits <= bits,
-    })
+/// The architecture that a test names first.
+fn architecture(name: &str) -> Option<Arch> {
+    match name {
+        "X86" => Some(Arch::X86),
+        "X86_64" => Some(Arch::X86_64),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

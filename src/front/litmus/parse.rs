@@ -3,67 +3,31 @@
 //! Operands are brought into one order, destination first, whatever the architecture writes. Names of memory stay
 //! names here: where they lie is decided when all of them are known (`memory`).
 
-use super::lex::{self, Kind, Token, Tokens, expected};
-use super::x86::{self, Arch, Op, Part, register};
+mod operands;
+
+use super::lex::{Kind, Token, Tokens, expected};
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
-use crate::model::{MAX_THREADS, Value};
+use crate::front::x86::{self, Arch, Instruction, Op, Operand};
+use crate::model::MAX_THREADS;
 use std::collections::HashMap;
 
-pub struct Thread<'s> {
+pub struct LitmusThread<'s> {
     pub name: &'s str,
     /// The number by which registers name it.
     pub number: u64,
-    pub instructions: Vec<Instruction<'s>>,
+    pub instructions: Vec<Instruction<&'s str>>,
     /// Each label with the instruction it stands before.
     pub labels: Vec<(&'s str, usize)>,
     /// The labels' places in the list.
     pub by_label: HashMap<&'s str, usize>,
 }
 
-pub struct Instruction<'s> {
-    pub op: Op,
-    pub locked: bool,
-    /// The width that the mnemonic gives.
-    pub bits: Option<u32>,
-    /// Destination first.
-    pub operands: Vec<(Operand<'s>, Span)>,
-    pub mnemonic: &'s str,
-    pub span: Span,
-}
-
-#[derive(Clone, Debug)]
-pub enum Operand<'s> {
-    Const(Value),
-    /// The address of a location, as a value.
-    AddressOf(&'s str),
-    Reg(Part),
-    Mem(Mem<'s>),
-    Label(&'s str),
-}
-
-/// A place in memory: the sum of what is there.
-#[derive(Clone, Debug, Default)]
-pub struct Mem<'s> {
-    pub name: Option<&'s str>,
-    pub offset: Value,
-    pub base: Option<Part>,
-    pub index: Option<(Part, Value)>,
-    /// The width that `DWORD PTR` or the like gives.
-    pub bits: Option<u32>,
-}
-
-impl Mem<'_> {
-    pub fn is_direct(&self) -> bool {
-        self.base.is_none() && self.index.is_none()
-    }
-
-    /// The registers that it is made from.
-    pub fn parts(&self) -> impl Iterator<Item = Part> {
-        self.base.into_iter().chain(self.index.map(|(part, _)| part))
-    }
-}
-
-pub fn threads<'s>(clean: &'s str, program: Span, arch: Arch, problems: &mut Problems) -> Vec<Thread<'s>> {
+pub fn threads<'s>(
+    clean: &'s str,
+    program: Span,
+    arch: Arch,
+    problems: &mut Problems,
+) -> Vec<LitmusThread<'s>> {
     let mut rows = rows(clean, program, problems);
     if let Some(last) = rows.pop()
         && let Some(cell) = last.iter().find(|c| c.start < c.end)
@@ -79,7 +43,7 @@ pub fn threads<'s>(clean: &'s str, program: Span, arch: Arch, problems: &mut Pro
         problems.report(Problem::error(format!("at most {MAX_THREADS} threads are supported")).at(all));
         names.truncate(MAX_THREADS);
     }
-    let mut threads: Vec<Thread> = names.iter().map(|cell| thread(clean, *cell, problems)).collect();
+    let mut threads: Vec<LitmusThread> = names.iter().map(|cell| thread(clean, *cell, problems)).collect();
     if threads.is_empty() {
         problems.report(
             Problem::error("there are no threads in this test").help("their names go first: `P0 | P1 ;`"),
@@ -101,7 +65,7 @@ pub fn threads<'s>(clean: &'s str, program: Span, arch: Arch, problems: &mut Pro
         }
         for ((cell, thread), lock) in row.iter().zip(&mut threads).zip(&mut pending) {
             let tokens = Tokens::new(clean, *cell, problems);
-            let _ = Cell { clean, arch, tokens, problems }.read(thread, lock);
+            let _ = CodeCell { clean, arch, tokens, problems }.read(thread, lock);
         }
     }
     for lock in pending.into_iter().flatten() {
@@ -146,14 +110,14 @@ fn wrong_length(row: &[Span], threads: usize) -> Problem {
     Problem::error(message).at(marked).help("cells are separated by `|`, rows by `;`; a cell may be blank")
 }
 
-fn thread<'s>(clean: &'s str, cell: Span, problems: &mut Problems) -> Thread<'s> {
+fn thread<'s>(clean: &'s str, cell: Span, problems: &mut Problems) -> LitmusThread<'s> {
     let name = &clean[cell.start..cell.end];
     let number = name.strip_prefix('P').and_then(|n| n.parse().ok());
     if number.is_none() {
         let wrong = Problem::error(format!("`{name}` is no name for a thread")).at(cell);
         problems.report(wrong.help("the first row has the threads' names, P0 | P1 | …"));
     }
-    Thread {
+    LitmusThread {
         name,
         number: number.unwrap_or(u64::MAX),
         instructions: vec![],
@@ -163,16 +127,16 @@ fn thread<'s>(clean: &'s str, cell: Span, problems: &mut Problems) -> Thread<'s>
 }
 
 /// One cell of a row.
-struct Cell<'s, 'p, 'l> {
+struct CodeCell<'s, 'p, 'l> {
     clean: &'s str,
     arch: Arch,
     tokens: Tokens<'s>,
     problems: &'p mut Problems<'l>,
 }
 
-impl<'s> Cell<'s, '_, '_> {
+impl<'s> CodeCell<'s, '_, '_> {
     /// `lock` is a `LOCK` in an earlier cell of its own.
-    fn read(mut self, thread: &mut Thread<'s>, lock: &mut Option<Span>) -> Result<(), Reported> {
+    fn read(mut self, thread: &mut LitmusThread<'s>, lock: &mut Option<Span>) -> Result<(), Reported> {
         while self.tokens.peek().kind == Kind::Name && self.tokens.peek_at(1).kind == Kind::Colon {
             let label = self.tokens.next();
             self.tokens.next();
@@ -202,7 +166,7 @@ impl<'s> Cell<'s, '_, '_> {
         self.tokens.peek().text.eq_ignore_ascii_case(word)
     }
 
-    fn instruction(&mut self, span: Span, locked: Option<Span>) -> Result<Instruction<'s>, Reported> {
+    fn instruction(&mut self, span: Span, locked: Option<Span>) -> Result<Instruction<&'s str>, Reported> {
         let word = self.tokens.next();
         let Some((op, bits)) = x86::mnemonic(word.text).filter(|_| word.kind == Kind::Name) else {
             return Err(self.unsupported(word));
@@ -221,11 +185,17 @@ impl<'s> Cell<'s, '_, '_> {
             let found = self.tokens.peek();
             return Err(self.problems.report(expected("the end of the instruction", found)));
         }
-        let instruction =
-            Instruction { op, locked: locked.is_some(), bits, operands, mnemonic: word.text, span };
+        let instruction = Instruction {
+            op,
+            locked: locked.is_some(),
+            bits,
+            operands,
+            mnemonic: word.text.to_string(),
+            span,
+        };
         self.check_count(&instruction)?;
         match locked {
-            Some(lock) if !may_lock(&instruction) => {
+            Some(lock) if !instruction.may_lock() => {
                 let wrong =
                     Problem::error(format!("`{}` cannot have LOCK before it", &self.text(span))).at(lock);
                 let help = "LOCK goes before an instruction that reads a place in memory and writes it: ADD, INC, \
@@ -253,13 +223,8 @@ impl<'s> Cell<'s, '_, '_> {
         self.problems.report(problem.at(word.span).help(help))
     }
 
-    fn check_count(&mut self, i: &Instruction) -> Result<(), Reported> {
-        let (least, most) = match i.op {
-            Op::Nop | Op::Ret | Op::Fence => (0, 0),
-            Op::Jump(_) | Op::One(_) | Op::Set(_) => (1, 1),
-            Op::Shift(_) => (1, 2),
-            _ => (2, 2),
-        };
+    fn check_count(&mut self, i: &Instruction<&str>) -> Result<(), Reported> {
+        let (least, most) = i.op.operands();
         if (least..=most).contains(&i.operands.len()) {
             return Ok(());
         }
@@ -272,253 +237,11 @@ impl<'s> Cell<'s, '_, '_> {
         Err(self.problems.report(Problem::error(message).at(i.span)))
     }
 
-    fn target(&mut self) -> Result<(Operand<'s>, Span), Reported> {
+    fn target(&mut self) -> Result<(Operand<&'s str>, Span), Reported> {
         let token = self.tokens.next();
         match token.kind {
             Kind::Name => Ok((Operand::Label(token.text), token.span)),
             _ => Err(self.problems.report(expected("a label", token))),
         }
     }
-
-    /// The operands, destination first.
-    fn operands(&mut self) -> Result<Vec<(Operand<'s>, Span)>, Reported> {
-        let mut operands = Vec::new();
-        while !self.tokens.is_at_end() {
-            if !operands.is_empty() && self.tokens.take(Kind::Comma).is_none() {
-                let found = self.tokens.peek();
-                return Err(self.problems.report(expected("`,` or the end of the instruction", found)));
-            }
-            let start = self.tokens.peek().span;
-            let operand = self.operand()?;
-            let end = self.tokens.peek_at(0).span;
-            operands.push((
-                operand,
-                trimmed(self.clean, Span { start: start.start, end: end.start.max(start.end) }),
-            ));
-        }
-        if self.arch == Arch::X86_64 {
-            operands.reverse();
-        }
-        Ok(operands)
-    }
-
-    fn operand(&mut self) -> Result<Operand<'s>, Reported> {
-        let token = self.tokens.peek();
-        match token.kind {
-            Kind::Dollar => {
-                self.tokens.next();
-                self.constant()
-            }
-            Kind::Percent => Ok(Operand::Reg(self.register()?)),
-            Kind::LeftBracket | Kind::LeftParen => Ok(Operand::Mem(self.place(Mem::default())?)),
-            Kind::Number | Kind::Minus => {
-                let offset = self.number()?;
-                match self.tokens.peek().kind {
-                    Kind::LeftBracket | Kind::LeftParen => {
-                        Ok(Operand::Mem(self.place(Mem { offset, ..Mem::default() })?))
-                    }
-                    Kind::Plus if self.tokens.peek_at(1).kind == Kind::Name => {
-                        self.tokens.next();
-                        let name = self.tokens.next();
-                        self.behind(name, offset)
-                    }
-                    _ => Ok(Operand::Const(offset)),
-                }
-            }
-            Kind::Name => self.named(token),
-            _ => Err(self.problems.report(expected("an operand", token))),
-        }
-    }
-
-    fn named(&mut self, token: Token<'s>) -> Result<Operand<'s>, Reported> {
-        if let Some(part) = register(token.text, self.arch) {
-            self.tokens.next();
-            return Ok(Operand::Reg(part));
-        }
-        self.tokens.next();
-        let bits = match &token.text.to_ascii_lowercase()[..] {
-            "byte" => Some(8),
-            "word" => Some(16),
-            "dword" => Some(32),
-            "qword" => Some(64),
-            "offset" => return self.constant(),
-            _ => None,
-        };
-        let followed = matches!(self.tokens.peek().kind, Kind::LeftBracket | Kind::LeftParen);
-        if bits.is_some() && (followed || self.is_word("ptr")) {
-            if self.is_word("ptr") {
-                self.tokens.next();
-            }
-            return Ok(Operand::Mem(self.place(Mem { bits, ..Mem::default() })?));
-        }
-        self.behind(token, 0)
-    }
-
-    /// A place so far behind a name, and as much further as is written there: AT&T's `x+8(%rax)`.
-    fn behind(&mut self, token: Token<'s>, offset: Value) -> Result<Operand<'s>, Reported> {
-        let mut mem = Mem { name: Some(token.text), offset, ..Mem::default() };
-        while matches!(self.tokens.peek().kind, Kind::Plus | Kind::Minus) {
-            self.tokens.take(Kind::Plus);
-            mem.offset = mem.offset.wrapping_add(self.number()?);
-        }
-        let followed = matches!(self.tokens.peek().kind, Kind::LeftBracket | Kind::LeftParen);
-        match self.arch {
-            _ if followed => Ok(Operand::Mem(self.place(mem)?)),
-            Arch::X86_64 => Ok(Operand::Mem(mem)),
-            Arch::X86 => {
-                let name = token.text;
-                let wrong = Problem::error(format!("`{name}` is neither a register nor a place in memory"));
-                let help = format!("write `[{name}]` for what lies there, `${name}` for its address");
-                Err(self.problems.report(wrong.at(token.span).help(help)))
-            }
-        }
-    }
-
-    fn constant(&mut self) -> Result<Operand<'s>, Reported> {
-        match self.tokens.peek().kind {
-            Kind::Name => Ok(Operand::AddressOf(self.tokens.next().text)),
-            _ => Ok(Operand::Const(self.number()?)),
-        }
-    }
-
-    fn number(&mut self) -> Result<Value, Reported> {
-        // What is wrong has been reported, if there is no number.
-        lex::signed_number(&mut self.tokens, self.problems).ok_or(Reported)
-    }
-
-    fn register(&mut self) -> Result<Part, Reported> {
-        self.tokens.take(Kind::Percent);
-        let token = self.tokens.next();
-        match register(token.text, self.arch) {
-            Some(part) => Ok(part),
-            None => {
-                let problem = match token.kind {
-                    Kind::Name => {
-                        Problem::error(format!("`{}` is not a register here", token.text)).at(token.span)
-                    }
-                    _ => expected("a register", token),
-                };
-                Err(self.problems.report(problem))
-            }
-        }
-    }
-
-    /// `[…]` or `(…)`, and what stands before it in `mem`.
-    fn place(&mut self, mem: Mem<'s>) -> Result<Mem<'s>, Reported> {
-        let open = self.tokens.next();
-        let (close, sign) = match open.kind {
-            Kind::LeftBracket => (Kind::RightBracket, "`]`"),
-            Kind::LeftParen => (Kind::RightParen, "`)`"),
-            _ => return Err(self.problems.report(expected("a place in memory", open))),
-        };
-        let mut mem = mem;
-        // AT&T's `(,%rax,8)` has no base.
-        if self.tokens.peek().kind != Kind::Comma {
-            self.term(&mut mem)?;
-        }
-        loop {
-            match self.tokens.peek().kind {
-                Kind::Plus => {
-                    self.tokens.next();
-                    self.term(&mut mem)?;
-                }
-                Kind::Minus => self.term(&mut mem)?,
-                Kind::Comma => {
-                    self.tokens.next();
-                    self.index(&mut mem)?;
-                    break;
-                }
-                _ => break,
-            }
-        }
-        match self.tokens.take(close) {
-            Some(_) => Ok(mem),
-            None => {
-                let found = self.tokens.peek();
-                Err(self.problems.report(expected(sign, found)))
-            }
-        }
-    }
-
-    /// One summand of an address: a name, a register with or without a factor, a number.
-    fn term(&mut self, mem: &mut Mem<'s>) -> Result<(), Reported> {
-        let token = self.tokens.peek();
-        let is_register = token.kind == Kind::Percent || register(token.text, self.arch).is_some();
-        match token.kind {
-            // A symbol relative to the instruction pointer is the symbol.
-            Kind::Percent
-                if self.tokens.peek_at(1).text.eq_ignore_ascii_case("rip") && mem.name.is_some() =>
-            {
-                self.tokens.next();
-                self.tokens.next();
-            }
-            Kind::Name if token.text.eq_ignore_ascii_case("rip") && mem.name.is_some() => {
-                self.tokens.next();
-            }
-            Kind::Percent | Kind::Name if is_register => {
-                let part = self.register()?;
-                let factor = self.tokens.take(Kind::Star).is_some();
-                let factor = if factor { Some(self.number()?) } else { None };
-                return self.add(mem, part, factor, token);
-            }
-            Kind::Name if mem.name.is_none() => mem.name = Some(self.tokens.next().text),
-            Kind::Number if self.tokens.peek_at(1).kind == Kind::Star => {
-                let factor = self.number()?;
-                self.tokens.next();
-                let part = self.register()?;
-                return self.add(mem, part, Some(factor), token);
-            }
-            Kind::Number | Kind::Minus => mem.offset = mem.offset.wrapping_add(self.number()?),
-            _ => return Err(self.problems.report(expected("a location, a register or a number", token))),
-        }
-        Ok(())
-    }
-
-    fn add(
-        &mut self,
-        mem: &mut Mem<'s>,
-        part: Part,
-        factor: Option<Value>,
-        at: Token,
-    ) -> Result<(), Reported> {
-        if part.bits < 32 {
-            let narrow = format!("an address cannot be made from a register of {} bits", part.bits);
-            return Err(self.problems.report(Problem::error(narrow).at(at.span)));
-        }
-        if mem.parts().any(|other| other.bits != part.bits) {
-            let mixed = Problem::error("the registers of an address have the same width").at(at.span);
-            return Err(self.problems.report(mixed));
-        }
-        if factor.is_some_and(|f| !matches!(f, 1 | 2 | 4 | 8)) {
-            let wrong = Problem::error("the factor of a register in an address is 1, 2, 4 or 8").at(at.span);
-            return Err(self.problems.report(wrong));
-        }
-        match (factor, mem.base, mem.index) {
-            (None, None, _) => mem.base = Some(part),
-            (_, _, None) => mem.index = Some((part, factor.unwrap_or(1))),
-            _ => {
-                return Err(self
-                    .problems
-                    .report(Problem::error("an address has at most two registers").at(at.span)));
-            }
-        }
-        Ok(())
-    }
-
-    /// AT&T's `, register, factor` inside parentheses.
-    fn index(&mut self, mem: &mut Mem<'s>) -> Result<(), Reported> {
-        let token = self.tokens.peek();
-        let part = self.register()?;
-        let factor = match self.tokens.take(Kind::Comma) {
-            Some(_) => self.number()?,
-            None => 1,
-        };
-        self.add(mem, part, Some(factor), token)
-    }
-}
-
-fn may_lock(i: &Instruction) -> bool {
-    i.op.may_lock()
-        && i.operands.iter().any(|(o, _)| matches!(o, Operand::Mem(_)))
-        && (matches!(i.op, Op::Xchg | Op::Cmpxchg | Op::Xadd) || matches!(i.operands[0].0, Operand::Mem(_)))
 }

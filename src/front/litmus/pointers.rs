@@ -6,11 +6,11 @@
 //! Invariant: a value that depends on where a location lies is in one of these places, unless it is 0 or 1 and came
 //! through a flag.
 
-use super::init::{Own, RegisterValue};
-use super::memory::{Initial, Memory};
-use super::parse::{Instruction, Mem, Operand, Thread};
-use super::x86::{Bit, EAX, Gpr, Op, Two};
+use super::init::RegisterValue;
+use super::memory::{Initial, LitmusMemory};
+use super::parse::LitmusThread;
 use crate::front::diagnostics::{Problems, Reported};
+use crate::front::x86::{Bit, EAX, Gpr, Instruction, Mem, Op, Operand, Own, Two};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,9 +24,9 @@ pub struct Pointers<'s> {
 
 impl<'s> Pointers<'s> {
     pub fn of(
-        threads: &[Thread<'s>],
+        threads: &[LitmusThread<'s>],
         initial: &[RegisterValue<'s>],
-        memory: &Memory<'s>,
+        memory: &LitmusMemory<'s>,
         problems: &mut Problems,
     ) -> Result<Pointers<'s>, Reported> {
         let mut found = Pointers { locations: memory.locations_with_addresses(), ..Pointers::default() };
@@ -57,7 +57,7 @@ impl<'s> Pointers<'s> {
         self.anywhere || self.locations.contains(name)
     }
 
-    fn step(&mut self, thread: u64, i: &Instruction<'s>) {
+    fn step(&mut self, thread: u64, i: &Instruction<&'s str>) {
         let operands = || i.operands.iter().map(|(operand, _)| operand);
         let written = match i.op {
             Op::Two(Two::Cmp | Two::Test) | Op::Bit(Bit::Keep) | Op::Set(_) => 0,
@@ -78,7 +78,7 @@ impl<'s> Pointers<'s> {
                 Operand::Reg(part) => {
                     self.registers.insert((thread, part.gpr));
                 }
-                Operand::Mem(Mem { name: Some(name), base: None, index: None, .. }) => {
+                Operand::Mem(Mem { symbol: Some(name), base: None, index: None, .. }) => {
                     self.locations.insert(name);
                 }
                 Operand::Mem(_) => self.anywhere = true,
@@ -88,14 +88,14 @@ impl<'s> Pointers<'s> {
     }
 
     /// May the operand's value be an address?
-    fn may_be(&self, thread: u64, op: Op, operand: &Operand) -> bool {
+    fn may_be(&self, thread: u64, op: Op, operand: &Operand<&str>) -> bool {
         match operand {
             Operand::AddressOf(_) => true,
             Operand::Reg(part) => self.in_register(thread, part.gpr),
             Operand::Mem(mem) if op == Op::Lea => {
-                mem.name.is_some() || mem.parts().any(|part| self.in_register(thread, part.gpr))
+                mem.symbol.is_some() || mem.parts().any(|part| self.in_register(thread, part.gpr))
             }
-            Operand::Mem(mem) if mem.is_direct() => mem.name.is_some_and(|name| self.in_location(name)),
+            Operand::Mem(mem) if mem.is_direct() => mem.symbol.is_some_and(|name| self.in_location(name)),
             Operand::Mem(_) => self.anywhere || !self.locations.is_empty(),
             Operand::Const(_) | Operand::Label(_) => false,
         }

@@ -1,17 +1,13 @@
-//! How wide is each instruction, and does it make sense? A look over all instructions before any memory is laid out.
-//!
-//! The width comes from the mnemonic, else from a register, else it is that of the location, which has it from its type
-//! or from other accesses, else it is 32 bits.
-//! Whatever the processor could not do, or `lower` could not express, is reported here, so that `lower` cannot fail.
+//! How wide are instructions and the locations they access? The processor's rules are in `x86`; here they meet the
+//! locations, which have their widths from their types or from other accesses.
 
-use super::memory::{DEFAULT_BITS, Memory, fits};
-use super::parse::{Instruction, Mem, Operand, Thread};
-use super::x86::{Bit, Op, Two};
+use super::memory::LitmusMemory;
+use super::parse::LitmusThread;
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
-use crate::model::Value;
+use crate::front::x86::{self, Instruction, Mem, Op, Operand, Widths};
 
 /// Settles the width of every instruction, and tells memory about every access.
-pub fn settle<'s>(threads: &mut [Thread<'s>], memory: &mut Memory<'s>, problems: &mut Problems) {
+pub fn settle<'s>(threads: &mut [LitmusThread<'s>], memory: &mut LitmusMemory<'s>, problems: &mut Problems) {
     let mut sensible = Vec::new();
     for i in threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
         if problems.spend(1).is_err() {
@@ -20,37 +16,32 @@ pub fn settle<'s>(threads: &mut [Thread<'s>], memory: &mut Memory<'s>, problems:
         for (operand, _) in &i.operands {
             mention(operand, memory);
         }
-        if check(i, problems).is_ok() {
+        put_memory_first(i);
+        if x86::check(i, problems).is_ok() {
             sensible.push(i);
         }
     }
     // First those that have a width of their own: the others go by them, wherever they stand.
-    let (telling, others): (Vec<_>, Vec<_>) = sensible.into_iter().partition(|i| tells_width(i));
+    let (telling, others): (Vec<_>, Vec<_>) = sensible.into_iter().partition(|i| x86::tells_width(i));
     for i in telling.into_iter().chain(others) {
-        let _ = widths(i, memory, problems);
+        let _ = x86::settle(i, memory, problems);
     }
 }
 
-/// Is the instruction as wide as it is, whatever the widths of locations are?
-fn tells_width(i: &Instruction) -> bool {
-    let tells = |n: usize| match &i.operands.get(n) {
-        Some((Operand::Reg(_), _)) => true,
-        Some((Operand::Mem(mem), _)) => mem.bits.is_some(),
-        _ => false,
-    };
-    match i.op {
-        Op::Extend { from, .. } => from.is_some() || tells(1),
-        Op::Set(_) => true,
-        Op::Shift(_) => i.bits.is_some() || tells(0),
-        _ => i.bits.is_some() || tells(0) || tells(1),
+/// herd writes the memory first whatever the architecture's order is.
+fn put_memory_first(i: &mut Instruction<&str>) {
+    let exchanges = matches!(i.op, Op::Cmpxchg | Op::Xadd | Op::Xchg);
+    let is_mem = |n: usize| matches!(i.operands[n].0, Operand::Mem(_));
+    if exchanges && is_mem(1) && !is_mem(0) {
+        i.operands.reverse();
     }
 }
 
-fn mention<'s>(operand: &Operand<'s>, memory: &mut Memory<'s>) {
+fn mention<'s>(operand: &Operand<&'s str>, memory: &mut LitmusMemory<'s>) {
     match operand {
         Operand::AddressOf(name) => memory.mention(name),
         Operand::Mem(mem) => {
-            mem.name.into_iter().for_each(|name| memory.mention(name));
+            mem.symbol.into_iter().for_each(|name| memory.mention(name));
             memory.number(mem.offset);
         }
         Operand::Const(value) => memory.number(*value),
@@ -58,148 +49,29 @@ fn mention<'s>(operand: &Operand<'s>, memory: &mut Memory<'s>) {
     }
 }
 
-/// What the processor would not take.
-fn check(i: &mut Instruction, problems: &mut Problems) -> Result<(), Reported> {
-    use Operand::{AddressOf, Const, Label, Mem, Reg};
-    let mut refuse = |at: Span, why: String| Err(problems.report(Problem::error(why).at(at)));
-    let places: Vec<Span> = i.operands.iter().filter(|(o, _)| matches!(o, Mem(_))).map(|(_, s)| *s).collect();
-    // herd writes the memory first whatever the architecture's order is.
-    if matches!(i.op, Op::Cmpxchg | Op::Xadd | Op::Xchg) && matches!(i.operands[1].0, Mem(_)) {
-        i.operands.reverse();
-    }
-    if let [_, second, ..] = places[..] {
-        return refuse(second, format!("`{}` cannot access memory twice", i.mnemonic));
-    }
-    let Some((destination, at)) = i.operands.first() else { return Ok(()) };
-    let only_read = matches!(i.op, Op::Two(Two::Cmp | Two::Test) | Op::Bit(Bit::Keep));
-    match destination {
-        Label(_) => return Ok(()),
-        Const(_) | AddressOf(_) if only_read => {
-            return refuse(*at, format!("the destination of `{}` is a register or memory", i.mnemonic));
-        }
-        Const(_) | AddressOf(_) => return refuse(*at, "a constant cannot be written".to_string()),
-        Mem(_) if matches!(i.op, Op::Lea | Op::MoveIf(_) | Op::Multiply | Op::Extend { .. }) => {
-            return refuse(*at, format!("the destination of `{}` is a register", i.mnemonic));
-        }
-        Reg(_) | Mem(_) => {}
-    }
-    let Some((source, at)) = i.operands.get(1) else { return Ok(()) };
-    match (i.op, source) {
-        (Op::Lea, Mem(mem)) if mem.bits.is_none() => Ok(()),
-        (Op::Lea, _) => refuse(*at, "the source of an LEA is a place in memory".to_string()),
-        (Op::Xchg | Op::Xadd | Op::Cmpxchg, Reg(_)) => Ok(()),
-        (Op::Xchg | Op::Xadd | Op::Cmpxchg, _) => {
-            refuse(*at, format!("the second operand of `{}` is a register", i.mnemonic))
-        }
-        (Op::Extend { .. } | Op::MoveIf(_) | Op::Multiply, Const(_) | AddressOf(_)) => {
-            refuse(*at, format!("the source of `{}` is a register or memory", i.mnemonic))
-        }
-        (Op::Shift(_), Const(_)) => Ok(()),
-        (Op::Shift(_), _) => refuse(*at, "only shifts by a constant are supported".to_string()),
-        (Op::Bit(_), Const(_)) => Ok(()),
-        (Op::Bit(_), Reg(_)) if places.is_empty() => Ok(()),
-        (Op::Bit(_), _) => {
-            refuse(*at, format!("`{}` on memory is supported with a constant bit number alone", i.mnemonic))
-        }
-        _ => Ok(()),
-    }
-}
+impl<'s> Widths for LitmusMemory<'s> {
+    type Symbol = &'s str;
+    const UNCLEAR: &'static str = "write `movzbl` or `BYTE PTR [x]`, or give `x` a type";
 
-fn widths<'s>(
-    i: &mut Instruction<'s>,
-    memory: &mut Memory<'s>,
-    problems: &mut Problems,
-) -> Result<(), Reported> {
-    let from = match i.op {
-        Op::Jump(_) | Op::Fence | Op::Nop | Op::Ret => return Ok(()),
-        Op::Extend { signed, from } => {
-            let from = match from.or(width_of(&i.operands[1].0, memory)) {
-                Some(from) => from,
-                None => return Err(problems.report(unclear(i))),
-            };
-            i.op = Op::Extend { signed, from: Some(from) };
-            Some(from)
-        }
-        _ => None,
-    };
-    let bits = match i.op {
-        Op::Set(_) => 8,
-        Op::Extend { .. } | Op::Shift(_) | Op::Lea => {
-            i.bits.or(width_of(&i.operands[0].0, memory)).unwrap_or(DEFAULT_BITS)
-        }
-        _ => {
-            let registers = i.operands.iter().find(|(o, _)| matches!(o, Operand::Reg(_)));
-            let other = || i.operands.iter().find_map(|(o, _)| width_of(o, memory));
-            i.bits.or(registers.and_then(|(o, _)| width_of(o, memory))).or_else(other).unwrap_or(DEFAULT_BITS)
-        }
-    };
-    i.bits = Some(bits);
-    for (place, (operand, span)) in i.operands.iter().enumerate() {
-        let bits = if place == 1 { from.unwrap_or(bits) } else { bits };
-        let is_count = place == 1 && matches!(i.op, Op::Shift(_) | Op::Bit(_));
-        match operand {
-            Operand::Const(value) if is_count && !(0..=Value::from(u8::MAX)).contains(value) => {
-                let message = format!("{value} is no number of a bit, and none of places to shift by");
-                return Err(problems.report(Problem::error(message).at(*span)));
+    fn bits(&self, name: &'s str) -> Option<u32> {
+        self.known_bits(name)
+    }
+
+    fn access(
+        &mut self,
+        mem: &Mem<&'s str>,
+        bits: u32,
+        at: Span,
+        problems: &mut Problems,
+    ) -> Result<(), Reported> {
+        match (mem.symbol, mem.is_direct()) {
+            (Some(name), true) => self.access_location(name, bits, at, problems),
+            (None, true) => {
+                let wrong = Problem::error("a fixed address is not supported").at(at);
+                return Err(problems.report(wrong.help("name the location, as in `[x]`")));
             }
-            Operand::Const(_) if is_count => {}
-            Operand::Const(value) if !fits(*value, bits) => {
-                let message = format!("{value} does not fit into {bits} bits");
-                return Err(problems.report(Problem::error(message).at(*span)));
-            }
-            Operand::AddressOf(_) if bits < 32 => {
-                let message = format!("an address does not fit into {bits} bits");
-                return Err(problems.report(Problem::error(message).at(*span)));
-            }
-            Operand::Reg(part) if part.bits != bits => {
-                let message = format!("this register has {} bits, and the instruction {bits}", part.bits);
-                return Err(problems.report(Problem::error(message).at(*span)));
-            }
-            Operand::Mem(mem) if i.op != Op::Lea => access(mem, bits, *span, memory, problems)?,
             _ => {}
         }
+        Ok(())
     }
-    if matches!(i.op, Op::Multiply | Op::MoveIf(_) | Op::Bit(_)) && bits == 8 {
-        let message = format!("there is no `{}` of 8 bits", i.mnemonic);
-        return Err(problems.report(Problem::error(message).at(i.span)));
-    }
-    if i.op == Op::Lea && bits < 32 {
-        return Err(problems.report(Problem::error("an address has at least 32 bits").at(i.span)));
-    }
-    Ok(())
-}
-
-fn unclear(i: &Instruction) -> Problem {
-    let message = format!("how wide the source of `{}` is cannot be told", i.mnemonic);
-    Problem::error(message).at(i.operands[1].1).help("write `movzbl` or `BYTE PTR [x]`, or give `x` a type")
-}
-
-fn width_of(operand: &Operand, memory: &Memory) -> Option<u32> {
-    match operand {
-        Operand::Reg(part) => Some(part.bits),
-        Operand::Mem(mem) => mem.bits.or_else(|| memory.bits(mem.name?)),
-        Operand::Const(_) | Operand::AddressOf(_) | Operand::Label(_) => None,
-    }
-}
-
-fn access<'s>(
-    mem: &Mem<'s>,
-    bits: u32,
-    span: Span,
-    memory: &mut Memory<'s>,
-    problems: &mut Problems,
-) -> Result<(), Reported> {
-    if let Some(own) = mem.bits.filter(|own| *own != bits) {
-        let message = format!("this place has {own} bits, and the instruction {bits}");
-        return Err(problems.report(Problem::error(message).at(span)));
-    }
-    match (mem.name, mem.is_direct()) {
-        (Some(name), true) => memory.access(name, bits, span, problems),
-        (None, true) => {
-            let wrong = Problem::error("a fixed address is not supported").at(span);
-            return Err(problems.report(wrong.help("name the location, as in `[x]`")));
-        }
-        _ => {}
-    }
-    Ok(())
 }

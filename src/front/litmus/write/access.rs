@@ -3,12 +3,12 @@
 //! A block that reads a cell and writes it is a locked instruction if the processor has it, or else tries
 //! compare-and-exchange until nobody has come between.
 
-use super::super::x86::{EAX, Gpr};
 use super::body::Block;
 use super::code::Assembly;
 use super::syntax::{self, Mem, Operand};
 use crate::analysis::interval::Interval;
 use crate::front::Inexpressible;
+use crate::front::x86::{EAX, Gpr};
 use crate::model::{BinOp, Expr, Reg, RegExpr, RmwOp, Value};
 
 impl<'a> Assembly<'a> {

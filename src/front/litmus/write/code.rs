@@ -6,13 +6,13 @@
 //! Other tools are to read the test, so there are only instructions in it that herd has. One that it lacks is said by
 //! others, or the program is refused. A program that was read from a test goes back with all the instructions that it had.
 
-use super::super::x86::{Arch, Gpr};
 use super::body::{Body, open_edges};
 use super::branch::{Open, exclusive, exhaustive};
 use super::layout::{Layout, Registers};
 use super::syntax::{self, Operand};
 use super::{FORMAT, Writer};
 use crate::analysis::liveness::Live;
+use crate::front::x86::{Arch, Gpr};
 use crate::front::{Inexpressible, Unwritten};
 use crate::model::{Edge, Expr, Instr, Loc, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -3,11 +3,11 @@
 //! A condition compares registers and locations with numbers and with each other, for being equal. Whatever else a
 //! predicate does is spelled out value by value, if few are possible.
 
-use super::super::x86::Arch;
 use super::FORMAT;
 use super::branch::is_comparison;
 use super::layout::{Layout, Registers};
 use crate::analysis::interval::{Interval, Intervals};
+use crate::front::x86::Arch;
 use crate::front::{Inexpressible, const_fold};
 use crate::model::{Atom, BinOp, Expr, Pred, Program, Property, PropertyKind, UnOp, Value};
 

@@ -4,12 +4,12 @@
 //! comparisons set flags for jumps. `&&` and `||` become jumps, or 0 and 1 where their value is wanted. What has no
 //! instruction is computed by additions and bitwise operators, in two's complement.
 
-use super::super::x86::{Arch, Gpr};
 use super::body::{Block, mentions};
 use super::branch::{is_comparison, opposite, turned};
 use super::code::{Assembly, Label};
 use super::narrow;
 use super::syntax::{Mem, Operand};
+use crate::front::x86::{Arch, Gpr};
 use crate::front::{Inexpressible, const_fold};
 use crate::model::{BinOp, Expr, RegExpr, UnOp, Value};
 

@@ -6,8 +6,8 @@
 //! processor's is that one.
 
 use super::super::memory::Zone;
-use super::super::x86::{Arch, EAX, Gpr, register};
 use crate::analysis::interval::{Interval, Intervals};
+use crate::front::x86::{Arch, EAX, Gpr, register};
 use crate::model::litmus::{Litmus, Width};
 use crate::model::{Addr, Edge, Program, Reg, Thread, Value, Variable};
 use std::collections::{BTreeSet, HashSet};

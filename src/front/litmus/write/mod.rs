@@ -22,9 +22,9 @@ mod layout;
 mod narrow;
 mod syntax;
 
-use super::x86::Arch;
 use crate::analysis::interval::Intervals;
 use crate::analysis::liveness::{Live, Watched};
+use crate::front::x86::Arch;
 use crate::front::{Inexpressible, Unwritten};
 use crate::limits::Limits;
 use crate::model::litmus::{Litmus, Width};

@@ -3,8 +3,8 @@
 //! A result that the program itself cuts to 32 bits may be computed there however large it would get, as long as its low
 //! bits depend on low bits alone.
 
-use super::super::overflow::Bound;
 use crate::analysis::interval::{Interval, range};
+use crate::front::x86::BitBound;
 use crate::model::litmus::Litmus;
 use crate::model::{BinOp, Expr, Program, Reg, RegExpr, UnOp, Value};
 
@@ -15,8 +15,8 @@ pub fn suits(program: &Program, test: Option<&Litmus>) -> bool {
     let values = match test {
         Some(test) if test.bits == 32 => LOW,
         Some(_) => return false,
-        None => match Bound::of(program) {
-            Some(Bound { bits, .. }) if bits < 32 => Interval { lo: -(1 << bits), hi: (1 << bits) - 1 },
+        None => match BitBound::of(program) {
+            Some(BitBound { bits, .. }) if bits < 32 => Interval { lo: -(1 << bits), hi: (1 << bits) - 1 },
             _ => return false,
         },
     };

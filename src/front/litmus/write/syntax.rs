@@ -1,7 +1,7 @@
 //! How is an instruction spelled? Intel's order and capital letters for 32 bits, AT&T's order and widths on mnemonics for
 //! 64 bits, as litmus tests of either processor have it. And which of them does herd read?
 
-use super::super::x86::{Arch, Gpr, Part};
+use crate::front::x86::{Arch, Gpr, GprPart};
 use crate::model::Value;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ fn suffix(bits: u32) -> char {
 }
 
 fn part(arch: Arch, gpr: Gpr, bits: u32) -> String {
-    let name = Part { gpr, bits, shift: 0 }.name(arch);
+    let name = GprPart { gpr, bits, shift: 0 }.name(arch);
     if arch == Arch::X86 { name } else { format!("%{name}") }
 }
 

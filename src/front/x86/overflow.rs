@@ -6,21 +6,32 @@
 //! which threads take turns.
 //! The intervals of `model` cannot see this: they do not count how often memory is increased.
 
+use super::Arch;
 use crate::model::{BinOp, EdgeId, Expr, Instr, Program, RegExpr, RmwOp, Thread, UnOp, Value};
 use petgraph::algo::kosaraju_scc;
+use std::collections::BTreeSet;
+
+/// Do all values keep within these widths by themselves, whatever happens?
+pub fn nothing_is_cut_off(program: &Program, widths: &BTreeSet<u32>, arch: Arch) -> bool {
+    let Some(bound) = BitBound::of(program) else { return false };
+    widths.iter().all(|&bits| match bits == arch.bits() {
+        true => bound.bits < bits,
+        false => !bound.negative && bound.bits <= bits,
+    })
+}
 
 /// All values of a program, at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct BitBound {
     /// They lie between -2^bits and 2^bits, without the latter.
     pub bits: u32,
     pub negative: bool,
 }
 
-impl Bound {
+impl BitBound {
     /// A bound on all registers and cells, if there is one.
-    pub fn of(program: &Program) -> Option<Bound> {
-        let mut all = Bound { bits: 0, negative: false };
+    pub fn of(program: &Program) -> Option<BitBound> {
+        let mut all = BitBound { bits: 0, negative: false };
         program.initial_memory().iter().for_each(|v| all.include(*v));
         let mut growth = 0;
         for thread in program.threads() {
@@ -56,7 +67,7 @@ fn on_cycles(thread: &Thread) -> impl Fn(EdgeId) -> bool {
 }
 
 /// How many bits more than what it was made from the value has that the instruction leaves somewhere.
-fn made(instr: &Instr, all: &mut Bound) -> Option<u32> {
+fn made(instr: &Instr, all: &mut BitBound) -> Option<u32> {
     match instr {
         Instr::Assign { value, .. } | Instr::Store { value, .. } => grown(value, all),
         Instr::Rmw { op: RmwOp::Swap(v) | RmwOp::Cas { new: v, .. }, .. } => grown(v, all),
@@ -67,7 +78,7 @@ fn made(instr: &Instr, all: &mut Bound) -> Option<u32> {
 }
 
 /// The same for an expression. What is in it besides registers goes into `all`.
-fn grown(e: &RegExpr, all: &mut Bound) -> Option<u32> {
+fn grown(e: &RegExpr, all: &mut BitBound) -> Option<u32> {
     use BinOp::{Add, BitAnd, BitOr, BitXor, Div, Mul, Rem, Shl, Shr, Sub};
     if is_truth(e) {
         all.include(1);
@@ -116,8 +127,8 @@ mod tests {
     use crate::front::tso;
     use crate::limits::Limits;
 
-    fn bound(threads: &str) -> Option<Bound> {
-        Bound::of(
+    fn bound(threads: &str) -> Option<BitBound> {
+        BitBound::of(
             &tso::read(&format!("shared x, y = 5\n{threads}"), &[], &Limits::default())
                 .expect("it is a program")
                 .program,
@@ -126,10 +137,10 @@ mod tests {
 
     #[test]
     fn every_sum_adds_a_bit() {
-        assert_eq!(bound("thread p\nstore [x], 1\nend"), Some(Bound { bits: 3, negative: false }));
+        assert_eq!(bound("thread p\nstore [x], 1\nend"), Some(BitBound { bits: 3, negative: false }));
         assert_eq!(
             bound("thread p\nadd r, [x], 1\nr = r + r\nend\nthread q\nr = -3\nadd r, [x], 1\nend"),
-            Some(Bound { bits: 6, negative: true })
+            Some(BitBound { bits: 6, negative: true })
         );
     }
 
@@ -138,7 +149,7 @@ mod tests {
         assert_eq!(bound("thread p\nl: add r, [x], 1\ngoto l\nend"), None);
         assert_eq!(
             bound("thread p\nl: load r, [x]\nif r != y goto l\nadd r, [x], 1\nend"),
-            Some(Bound { bits: 4, negative: false })
+            Some(BitBound { bits: 4, negative: false })
         );
     }
 
@@ -146,7 +157,7 @@ mod tests {
     fn masks_and_comparisons_do_not_grow() {
         let masked =
             "thread p\nl: load r, [x]\nr = r - 7 & 15\ns = (r < 3) * r + 1 == 5\nstore [x], s\ngoto l\nend";
-        assert_eq!(bound(masked), Some(Bound { bits: 4, negative: false }));
+        assert_eq!(bound(masked), Some(BitBound { bits: 4, negative: false }));
         assert_eq!(bound("thread p\nr = 1 << 70\nload r, [x]\nr = r << 60\nend"), None);
     }
 }
