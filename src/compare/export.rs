@@ -22,8 +22,10 @@ pub struct Export {
     pub extension: Option<&'static str>,
     /// The text of what goes as it stands, where that depends on the question.
     pub given: fn(&str, Question) -> String,
-    pub write: Option<fn(&Program, Question, &Limits) -> Result<String, Unwritten>>,
+    pub write: Option<WriteExport>,
 }
+
+pub type WriteExport = fn(&Program, Question, &Limits) -> Result<String, Unwritten>;
 
 impl Export {
     /// The text as it was given, in whatever format: what overtake reads.
