@@ -17,7 +17,7 @@
 //! ```
 //! use overtake::engine::{self, Options};
 //! use overtake::front::tso;
-//! use overtake::query::{Answer, Goal, Kind, Limits, Model};
+//! use overtake::query::{Answer, Goal, EventKind, Limits, Model};
 //!
 //! let source = "
 //!     shared x, y
@@ -43,7 +43,7 @@
 //! let outcome = engine::check(&program, &goal, &Options::default(), &Limits::default())?;
 //! match &outcome.answer {
 //!     Answer::Fails(trace) => {
-//!         let loads = trace.events.iter().filter(|e| e.kind == Kind::Load);
+//!         let loads = trace.events.iter().filter(|e| e.kind == EventKind::Load);
 //!         assert!(loads.map(|e| e.value).eq([Some(0), Some(0)]));
 //!     }
 //!     Answer::Holds(_) => panic!("x86 has store buffers"),
@@ -54,7 +54,7 @@
 //! let robustness = engine::robust(&program, &Options::default(), &Limits::default())?;
 //! let Answer::Fails(witness) = &robustness.answer else { panic!("TSO adds a behaviour") };
 //! let kind = |event: usize| witness.events[event].kind;
-//! assert_eq!((kind(witness.store), kind(witness.load)), (Kind::Store, Kind::Load));
+//! assert_eq!((kind(witness.store), kind(witness.load)), (EventKind::Store, EventKind::Load));
 //! # Ok::<(), engine::Internal>(())
 //! ```
 //!

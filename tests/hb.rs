@@ -1,6 +1,6 @@
 //! Is happens-before what it should be? Robustness is defined without it: a TSO computation is harmless iff some SC
 //! computation has the same dependencies. All computations of small random programs are held against that, and so
-//! is the claim that witnesses are all one has to look for ([LazyTSO], Lemma 6).
+//! is the claim that witnesses are all one has to look for ([LazyTSO15], Lemma 6).
 //!
 //! `OVERTAKE_PROGRAMS=20000 cargo test --release --test hb` tries more programs than the default.
 
@@ -12,7 +12,7 @@ use overtake::certify::happens_before::HappensBefore;
 use overtake::certify::witness::{Attack, Broken, check_witness, flush_of, normalised};
 use overtake::front::tso;
 use overtake::model::{Program, ThreadId};
-use overtake::query::{Event, Goal, Kind, Limits, Model, Relation};
+use overtake::query::{Event, EventKind, Goal, Limits, Model, Relation};
 use overtake::semantics::replay;
 use petgraph::graph::NodeIndex;
 use proptest::prelude::*;
@@ -102,7 +102,7 @@ fn check(run: &Run, sequential: bool) -> bool {
 }
 
 fn is_related(hb: &HappensBefore, events: &[Event], from: usize, relation: Relation, to: usize) -> bool {
-    let issued = |e: usize| events[e].kind != Kind::Flush;
+    let issued = |e: usize| events[e].kind != EventKind::Flush;
     match relation {
         Relation::Same => from != to && hb.same(from, to),
         _ if hb.same(from, to) => false,
@@ -138,8 +138,10 @@ fn sc_is_acyclic(program: &Program) {
 
 /// The attacks of a computation: all pairs of a store and a load that it may have.
 fn attacks(events: &[Event]) -> Vec<Attack> {
-    let of = |kind: Kind| (0..events.len()).filter(move |&i| events[i].kind == kind);
-    of(Kind::Store).flat_map(|store| of(Kind::Load).map(move |load| Attack { store, load })).collect()
+    let of = |kind: EventKind| (0..events.len()).filter(move |&i| events[i].kind == kind);
+    of(EventKind::Store)
+        .flat_map(|store| of(EventKind::Load).map(move |load| Attack { store, load }))
+        .collect()
 }
 
 /// Is there a witness? Wherever W1 to W4 hold, and the flush happens after the load, moving events must make one.
@@ -171,7 +173,7 @@ fn has_witness_by(program: &Program, attacker: ThreadId) -> Option<bool> {
 /// Against W1, in the last two events.
 fn helper_delays(events: &[Event], attacker: ThreadId) -> bool {
     let [.., before, last] = events else { return false };
-    let stored = before.kind == Kind::Store && before.trap.is_none();
+    let stored = before.kind == EventKind::Store && before.trap.is_none();
     stored && before.thread() != attacker && last.store != Some(events.len() - 2)
 }
 

@@ -1,5 +1,5 @@
-//! What is the answer to each question, with all that was found on the way? That something fails can only be said with
-//! evidence that has been confirmed.
+//! What is the answer to each question, with all that was found on the way? That something fails can only be
+//! said with evidence that has been confirmed.
 
 use super::Confirmed;
 use crate::model::Program;
@@ -34,7 +34,8 @@ pub struct Robustness {
 #[derive(Clone, Debug)]
 pub struct RaceFreedom {
     pub answer: Answer<(), Confirmed<Race>>,
-    /// The threads whose stores and loads had to be searched, because the program's text does not settle them.
+    /// The threads whose stores and loads had to be searched, because the program's text does not settle
+    /// them.
     pub attackers: usize,
     pub stats: Stats,
 }
@@ -60,7 +61,8 @@ pub struct Repair {
 pub enum Remaining {
     /// The property fails under SC, where there is nothing to fence.
     UnderSc(Confirmed<Trace>),
-    /// This run remains, whatever of the allowed is changed. It was found in a program with changes that do not help.
+    /// This run remains, whatever of the allowed is changed. It was found in a program with changes that do
+    /// not help.
     Whatever { run: Counterexample, changed: Box<Program> },
 }
 

@@ -1,18 +1,20 @@
 //! What depends on what in a TSO computation?
 //!
-//! The happens-before relation of [LazyTSO], Section 4, which goes back to [ShashaSnir88]: program order, the equivalence
-//! of a store with its flush, and conflicts on memory. A program is robust iff no TSO computation has a cycle in it.
+//! The happens-before relation of [LazyTSO15], Section 4, which goes back to [ShashaSnir88]: program order,
+//! the equivalence of a store with its flush, and conflicts on memory. A program is robust iff no TSO
+//! computation has a cycle in it.
 //!
 //! Two things are not as in the paper. An early read happens before the next write that follows the store it
 //! read from; without that, `programs/litmus/early-read.tso` would pass for robust. And all events of a
 //! `lock` … `unlock` block are one event, because nothing can come between them.
 //!
 //! Invariant: events of one class (a store and its flush, a block) are never ordered among themselves, unless
-//! by way of an event outside. Everything here is read off the events alone, which are taken to be a computation:
-//! whether they are, `semantics::replay` says. Not here: the shape of a witness, which is `witness.rs`.
+//! by way of an event outside. Everything here is read off the events alone, which are taken to be a
+//! computation: whether they are, `semantics::replay` says. Not here: the shape of a witness, which is
+//! `witness.rs`.
 
 use crate::model::{Addr, ThreadId};
-use crate::query::{Event, Kind, Limit, Limits, Relation, Source};
+use crate::query::{Event, EventKind, Limit, Limits, Relation, Source};
 use bit_set::BitSet;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -23,8 +25,9 @@ use std::collections::{HashMap, VecDeque};
 /// The nodes are the events, by their index. Program order and coherence are given by their immediate steps.
 pub type Graph = DiGraph<(), Relation, u32>;
 
-/// The happens-before relation of one computation. What happens after one event is found by walking: nobody asks of more
-/// than a few, and the whole closure of a long computation would take more memory than everything else.
+/// The happens-before relation of one computation. What happens after one event is found by walking: nobody
+/// asks of more than a few, and the whole closure of a long computation would take more memory than
+/// everything else.
 #[derive(Clone, Debug)]
 pub struct HappensBefore {
     graph: Graph,
@@ -59,7 +62,8 @@ impl HappensBefore {
         self.class[a] == self.class[b]
     }
 
-    /// The events that happen after one. Not because they are one event with it, but by a conflict or by program order.
+    /// The events that happen after one. Not because they are one event with it, but by a conflict or by
+    /// program order.
     pub fn after(&self, event: usize) -> BitSet {
         let mut after: BitSet = BitSet::new();
         let mut walk = Dfs::new(&self.graph, NodeIndex::new(event));
@@ -77,11 +81,11 @@ impl HappensBefore {
         self.cyclic.contains(&true)
     }
 
-    /// A cycle through as few classes as possible: events, each with its relation to the next, and the last with
-    /// its relation to the first.
+    /// A cycle through as few classes as possible: events, each with its relation to the next, and the last
+    /// with its relation to the first.
     ///
-    /// All relations but `Same` lead from an event to a later one. So a cycle goes through a class that is torn apart, with
-    /// other events between its own: it is enough to begin with those.
+    /// All relations but `Same` lead from an event to a later one. So a cycle goes through a class that is
+    /// torn apart, with other events between its own: it is enough to begin with those.
     pub fn cycle(&self, limits: &Limits) -> Result<Option<Vec<(usize, Relation)>>, Limit> {
         let mut members = vec![Vec::new(); self.class.len()];
         for (event, &class) in self.class.iter().enumerate() {
@@ -149,8 +153,8 @@ impl HappensBefore {
         links
     }
 
-    /// The ways out of a class. Program order leads to everything that the thread does later, in one step; events in
-    /// `overtaken` have been met in that way before, and all that follows them too.
+    /// The ways out of a class. Program order leads to everything that the thread does later, in one step;
+    /// events in `overtaken` have been met in that way before, and all that follows them too.
     fn links_from(&self, members: &[usize], overtaken: &mut BitSet) -> Vec<Link> {
         let mut links = Vec::new();
         for &from in members {
@@ -191,7 +195,7 @@ fn relate(graph: &mut Graph, from: usize, relation: Relation, to: usize) {
 
 fn order_threads(graph: &mut Graph, events: &[Event]) {
     let mut last: HashMap<ThreadId, usize> = HashMap::new();
-    for (i, event) in events.iter().enumerate().filter(|(_, e)| e.kind != Kind::Flush) {
+    for (i, event) in events.iter().enumerate().filter(|(_, e)| e.kind != EventKind::Flush) {
         if let Some(before) = last.insert(event.thread(), i) {
             relate(graph, before, Relation::ProgramOrder, i);
         }
@@ -203,7 +207,8 @@ fn equate(graph: &mut Graph, events: &[Event]) {
         relate(graph, a, Relation::Same, b);
         relate(graph, b, Relation::Same, a);
     };
-    // The `lock` of the block that holds memory; there is one at a time, and its buffer was empty at its beginning.
+    // The `lock` of the block that holds memory; there is one at a time, and its buffer was empty at its
+    // beginning.
     let mut block: Option<usize> = None;
     for (i, event) in events.iter().enumerate() {
         if let Some(store) = event.store {
@@ -224,7 +229,7 @@ fn equate(graph: &mut Graph, events: &[Event]) {
 
 /// Locked instructions that act on memory have an address, or have gone wrong for want of one.
 fn is_lock_or_unlock(event: &Event) -> bool {
-    event.kind == Kind::Locked && event.address.is_none() && event.trap.is_none()
+    event.kind == EventKind::Locked && event.address.is_none() && event.trap.is_none()
 }
 
 /// What has happened to a cell so far.
@@ -252,8 +257,8 @@ impl History {
     }
 }
 
-/// Conflicts, in the order in which memory is reached. An early read takes part when its store does: from then on it
-/// is a reader like others, and the next write comes after it.
+/// Conflicts, in the order in which memory is reached. An early read takes part when its store does: from
+/// then on it is a reader like others, and the next write comes after it.
 fn order_memory(graph: &mut Graph, events: &[Event]) {
     let mut cells: HashMap<Addr, History> = HashMap::new();
     let mut early: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -261,19 +266,19 @@ fn order_memory(graph: &mut Graph, events: &[Event]) {
         let Some(address) = event.address else { continue };
         let cell = cells.entry(address).or_default();
         match (event.kind, event.source) {
-            (Kind::Load, Some(Source::Buffer(store))) => {
+            (EventKind::Load, Some(Source::Buffer(store))) => {
                 relate(graph, store, Relation::ReadsFrom, i);
                 early.entry(store).or_default().push(i);
             }
-            (Kind::Load, _) => {
+            (EventKind::Load, _) => {
                 cell.read(graph, i);
                 cell.readers.push(i);
             }
-            (Kind::Locked, _) => {
+            (EventKind::Locked, _) => {
                 cell.read(graph, i);
                 cell.write(graph, i);
             }
-            (Kind::Flush, _) => {
+            (EventKind::Flush, _) => {
                 cell.write(graph, i);
                 cell.readers.extend(event.store.and_then(|store| early.remove(&store)).into_iter().flatten());
             }

@@ -1,10 +1,12 @@
-//! Is the claim true? Every judge of what engines and oracles say, and the answers that only they let through.
+//! Is the claim true? Every judge of what engines and oracles say, and the answers that only they let
+//! through.
 //!
-//! A search hands over decisions, nothing more. `run` judges runs to forbidden states, `witness` those against robustness,
-//! on top of `happens_before`, and `race` triangular races: each walks the decisions on the plain machines of `semantics`
-//! and holds what comes of that against the definition. What passes is [`Confirmed`], which nothing outside this
-//! folder can make, and which every answer that something fails has to contain ([`Outcome`], [`Robustness`],
-//! [`RaceFreedom`], [`Repair`]). What does not pass is a bug in overtake and never an answer.
+//! A search hands over decisions, nothing more. `run` judges runs to forbidden states, `witness` those
+//! against robustness, on top of `happens_before`, and `race` triangular races: each walks the decisions on
+//! the plain machines of `semantics` and holds what comes of that against the definition. What passes is
+//! [`Confirmed`], which nothing outside this folder can make, and which every answer that something fails has
+//! to contain ([`Outcome`], [`Robustness`], [`RaceFreedom`], [`Repair`]). What does not pass is a bug in
+//! overtake and never an answer.
 //!
 //! Nothing here knows how a claim was found: not the machines, not the search, not the engines.
 

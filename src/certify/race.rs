@@ -1,16 +1,16 @@
 //! Is this a triangular race? Judged from the run alone, with the plain SC machine.
 //!
-//! The conditions are those of the definition ([Owens10]), one by one; nothing here knows how the run was found.
-//! Blocks ask for one more. A block is one step, and whether it writes may depend on what it reads: under TSO it may
-//! read what was there before the thread's stores, which no SC run with these stores shows. So a block counts as a
-//! write when it begins, if by its text it may write what was loaded and read something else that the thread stores.
-//! What no value lets a thread come to is no part of its text here.
+//! The conditions are those of the definition ([Owens10]), one by one; nothing here knows how the run was
+//! found. Blocks ask for one more. A block is one step, and whether it writes may depend on what it reads:
+//! under TSO it may read what was there before the thread's stores, which no SC run with these stores shows.
+//! So a block counts as a write when it begins, if by its text it may write what was loaded and read
+//! something else that the thread stores. What no value lets a thread come to is no part of its text here.
 
 use super::{Confirmed, Doubt};
 use crate::analysis::interval::{Interval, Intervals};
 use crate::limits::{Limit, Limits};
 use crate::model::{Edge, Instr, Loc, Program, ThreadId, Value};
-use crate::query::{Event, Kind, Model, Race};
+use crate::query::{Event, EventKind, Model, Race};
 use crate::semantics::replay::{Mismatch, Stopped, replay};
 use thiserror::Error;
 
@@ -64,13 +64,16 @@ fn conditions(program: &Program, known: &Intervals, race: &Race) -> Result<(), B
     let t = events[store].thread();
     require(events[load].thread() == t && events[write].thread() != t, Broken::Threads)?;
     let own = |from: usize, to: usize| events[from..to].iter().filter(move |e| e.thread() == t);
-    let fine = |e: &Event, kind: Kind| e.kind == kind && e.trap.is_none();
+    let fine = |e: &Event, kind: EventKind| e.kind == kind && e.trap.is_none();
     let lock = |e: &&Event| matches!(instr(program, e), Instr::Lock | Instr::Unlock);
     let held = own(0, store).rfind(lock).is_some_and(|e| *instr(program, e) == Instr::Lock);
-    require(fine(&events[store], Kind::Store) && !held, Broken::Store)?;
-    require(fine(&events[load], Kind::Load), Broken::Load)?;
-    require(!own(store, load).any(|e| matches!(e.kind, Kind::Fence | Kind::Locked)), Broken::Barrier)?;
-    let answers = |e: &Event| e.kind == Kind::Store && e.address == events[load].address;
+    require(fine(&events[store], EventKind::Store) && !held, Broken::Store)?;
+    require(fine(&events[load], EventKind::Load), Broken::Load)?;
+    require(
+        !own(store, load).any(|e| matches!(e.kind, EventKind::Fence | EventKind::Locked)),
+        Broken::Barrier,
+    )?;
+    let answers = |e: &Event| e.kind == EventKind::Store && e.address == events[load].address;
     require(!own(store, load).any(answers), Broken::Buffered)?;
     require(own(load + 1, write).next().is_none(), Broken::Moved)?;
     let cell = events[load].address.map(|a| a.0 as Value);
@@ -79,7 +82,8 @@ fn conditions(program: &Program, known: &Intervals, race: &Race) -> Result<(), B
     require(first == Some(write) || first.is_none() && block, Broken::Write)
 }
 
-/// Does another thread begin a block that may write the cell, and reads something else that thread `t` stores?
+/// Does another thread begin a block that may write the cell, and reads something else that thread `t`
+/// stores?
 pub fn begins_block(program: &Program, known: &Intervals, t: ThreadId, event: &Event, cell: Value) -> bool {
     let u = event.thread();
     let edge = program.thread(u).edge(event.edge);
@@ -149,8 +153,8 @@ pub fn first_write(program: &Program, events: &[Event], load: usize) -> Option<u
     events[load + 1..].iter().position(writes).map(|k| load + 1 + k)
 }
 
-/// Does the event write? A locked instruction always does: a `cas` that fails leaves what it found, and that is a write
-/// as happens-before has it.
+/// Does the event write? A locked instruction always does: a `cas` that fails leaves what it found, and that
+/// is a write as happens-before has it.
 pub fn writes(program: &Program, event: &Event) -> bool {
     instr(program, event).writes_memory() && event.trap.is_none()
 }

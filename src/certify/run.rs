@@ -1,8 +1,8 @@
 //! Do the decisions lead to a state that is against the goal?
 //!
-//! They are walked on the plain machine of the asked model, the events that come of that are replayed once more, every
-//! address, value and source compared; and since every SC run is a TSO run too, a run under SC is walked again on the
-//! plain TSO machine.
+//! They are walked on the plain machine of the asked model, the events that come of that are replayed once
+//! more, every address, value and source compared; and since every SC run is a TSO run too, a run under SC is
+//! walked again on the plain TSO machine.
 
 use super::{Confirmed, Doubt};
 use crate::limits::Limits;

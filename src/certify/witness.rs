@@ -1,16 +1,16 @@
 //! Is the computation a witness against robustness?
 //!
-//! A *witness* ([LazyTSO], Figure 5) is a TSO computation with a happens-before cycle that delays as little as possible:
-//! one thread, the *attacker*, delays a store past a load of its own, and what the other threads do after the load leads
-//! back to the store. A program is robust iff it has none. [`witness`] performs decisions on the plain TSO machine, moves
-//! what does not happen after the load before it, and holds the result against the conditions W1 to W5 of the
-//! definition. Not here: looking for witnesses.
+//! A *witness* ([LazyTSO15], Figure 5) is a TSO computation with a happens-before cycle that delays as little
+//! as possible: one thread, the *attacker*, delays a store past a load of its own, and what the other threads
+//! do after the load leads back to the store. A program is robust iff it has none. [`witness`] performs
+//! decisions on the plain TSO machine, moves what does not happen after the load before it, and holds the
+//! result against the conditions W1 to W5 of the definition. Not here: looking for witnesses.
 
 use super::happens_before::HappensBefore;
 use super::{Confirmed, Doubt};
 use crate::limits::Limits;
 use crate::model::{Program, ThreadId};
-use crate::query::{Act, Action, Event, Kind, Model, Source, Witness};
+use crate::query::{Act, Action, Event, EventKind, Model, Source, Witness};
 use crate::semantics::replay::follow;
 use bit_set::BitSet;
 use std::collections::HashMap;
@@ -34,7 +34,8 @@ pub fn witness(program: &Program, actions: &[Action], limits: &Limits) -> Result
     Ok(Confirmed(Witness { events, store, load, cycle }))
 }
 
-/// The store that is delayed and the load that overtakes it, as events of a computation; both are the attacker's.
+/// The store that is delayed and the load that overtakes it, as events of a computation; both are the
+/// attacker's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attack {
     pub store: usize,
@@ -61,12 +62,13 @@ pub enum Broken {
 /// Is the computation a witness τ1 · store · τ2 · load · τ3 · flush · τ4?
 ///
 /// - W1: only the attacker delays stores; the other threads behave as under SC.
-/// - W2: `store` is the attacker's first delayed store, nothing of the attacker's is flushed or needs to be until
-///   `load`, and `load` reads memory.
+/// - W2: `store` is the attacker's first delayed store, nothing of the attacker's is flushed or needs to be
+///   until `load`, and `load` reads memory.
 /// - W3: `load` is the last event of the attacker's that overtakes the store.
-/// - W4: after the flush the attacker's other stores follow, and nothing else. None is to the address of `load`.
-/// - W5: everything in τ3 happens after the load, and so does the flush. That closes a cycle: the flush is the
-///   store, and the load comes after it in program order.
+/// - W4: after the flush the attacker's other stores follow, and nothing else. None is to the address of
+///   `load`.
+/// - W5: everything in τ3 happens after the load, and so does the flush. That closes a cycle: the flush is
+///   the store, and the load comes after it in program order.
 ///
 /// Further, `events` is a computation, and leaves all buffers empty.
 pub fn check_witness(events: &[Event], attack: &Attack) -> Result<(), Broken> {
@@ -76,7 +78,7 @@ pub fn check_witness(events: &[Event], attack: &Attack) -> Result<(), Broken> {
     check_w2(events, attack)?;
     refuse(events, attack.load + 1..flush, Broken::W3, |_, e| e.thread() == attacker)?;
     let address = events[attack.load].address;
-    let harmless = |e: &Event| e.thread() == attacker && e.kind == Kind::Flush && e.address != address;
+    let harmless = |e: &Event| e.thread() == attacker && e.kind == EventKind::Flush && e.address != address;
     refuse(events, flush + 1..events.len(), Broken::W4, |_, e| !harmless(e))?;
     let flushed: BitSet = events.iter().filter_map(|e| e.store).collect();
     refuse(events, 0..events.len(), Broken::W4, |i, e| buffers(e) && !flushed.contains(i))?;
@@ -88,7 +90,7 @@ pub fn check_witness(events: &[Event], attack: &Attack) -> Result<(), Broken> {
 fn check_shape(events: &[Event], attack: &Attack) -> Result<usize, Broken> {
     let Attack { store, load } = *attack;
     let store_event = events.get(store).filter(|e| buffers(e)).ok_or(Broken::Shape(store))?;
-    let is_load = |e: &&Event| e.kind == Kind::Load && e.thread() == store_event.thread();
+    let is_load = |e: &&Event| e.kind == EventKind::Load && e.thread() == store_event.thread();
     events.get(load).filter(is_load).ok_or(Broken::Shape(load))?;
     let flush = flush_of(events, store).ok_or(Broken::Shape(store))?;
     if store < load && load < flush { Ok(flush) } else { Err(Broken::Shape(load)) }
@@ -97,7 +99,7 @@ fn check_shape(events: &[Event], attack: &Attack) -> Result<usize, Broken> {
 fn check_w2(events: &[Event], attack: &Attack) -> Result<(), Broken> {
     let attacker = events[attack.store].thread();
     let own = |e: &Event| e.thread() == attacker;
-    let drains = |e: &Event| matches!(e.kind, Kind::Flush | Kind::Fence | Kind::Locked);
+    let drains = |e: &Event| matches!(e.kind, EventKind::Flush | EventKind::Fence | EventKind::Locked);
     refuse(events, 0..attack.store, Broken::W2, |i, e| own(e) && delayed(events, i))?;
     refuse(events, attack.store + 1..attack.load, Broken::W2, |_, e| own(e) && drains(e))?;
     let early = events[attack.load].source != Some(Source::Memory);
@@ -119,7 +121,7 @@ fn refuse(
 
 /// Does the event put a store into a buffer? Not one that has gone wrong.
 fn buffers(event: &Event) -> bool {
-    event.kind == Kind::Store && event.trap.is_none()
+    event.kind == EventKind::Store && event.trap.is_none()
 }
 
 /// Is this a store that is not followed by its flush at once?
@@ -132,11 +134,12 @@ pub fn flush_of(events: &[Event], store: usize) -> Option<usize> {
     events.iter().position(|e| e.store == Some(store))
 }
 
-/// The decisions of a computation with W1 to W4, after every event between the load and the flush that does not
-/// happen after the load has been moved directly before it; and where the attack is then.
+/// The decisions of a computation with W1 to W4, after every event between the load and the flush that does
+/// not happen after the load has been moved directly before it; and where the attack is then.
 ///
-/// The moved events keep their order. They do not depend on those they overtake, so the decisions are possible, and
-/// have the same happens-before relation: if the flush happens after the load, they make a witness.
+/// The moved events keep their order. They do not depend on those they overtake, so the decisions are
+/// possible, and have the same happens-before relation: if the flush happens after the load, they make a
+/// witness.
 pub fn normalised(events: &[Event], attack: &Attack) -> (Vec<Action>, Attack) {
     let Attack { store, load } = *attack;
     let flush = flush_of(events, store).unwrap_or(events.len());
@@ -152,8 +155,8 @@ fn delaying(events: &[Event]) -> Option<(ThreadId, usize)> {
     let mut pending: HashMap<ThreadId, usize> = HashMap::new();
     for event in events.iter().filter(|e| e.trap.is_none()) {
         match event.kind {
-            Kind::Store => *pending.entry(event.thread()).or_default() += 1,
-            Kind::Flush => *pending.entry(event.thread()).or_default() -= 1,
+            EventKind::Store => *pending.entry(event.thread()).or_default() += 1,
+            EventKind::Flush => *pending.entry(event.thread()).or_default() -= 1,
             _ => {}
         }
     }
@@ -165,9 +168,9 @@ fn delaying(events: &[Event]) -> Option<(ThreadId, usize)> {
 fn attack(events: &[Event], attacker: ThreadId) -> Option<Attack> {
     let own = |k: &usize| events[*k].thread() == attacker;
     let at_once = |k: usize| events.get(k + 1).is_some_and(|e| e.store == Some(k));
-    let mut stores = (0..events.len()).filter(own).filter(|&k| events[k].kind == Kind::Store);
+    let mut stores = (0..events.len()).filter(own).filter(|&k| events[k].kind == EventKind::Store);
     let store = stores.find(|&k| !at_once(k) && events[k].trap.is_none())?;
-    let load = (0..events.len()).filter(own).rfind(|&k| events[k].kind == Kind::Load)?;
+    let load = (0..events.len()).filter(own).rfind(|&k| events[k].kind == EventKind::Load)?;
     Some(Attack { store, load })
 }
 
@@ -225,7 +228,7 @@ mod tests {
         let mut events = run(padded, "0 0 0 1 1! 1 0!");
         let attack = Attack { store: 0, load: 2 };
         assert_eq!(check_witness(&events, &attack), Ok(()));
-        for kind in [Kind::Fence, Kind::Locked, Kind::Flush] {
+        for kind in [EventKind::Fence, EventKind::Locked, EventKind::Flush] {
             events[1].kind = kind;
             assert_eq!(check_witness(&events, &attack), Err(Broken::W2(1)));
         }

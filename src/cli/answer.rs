@@ -1,4 +1,5 @@
-//! How an answer leaves: as JSON or as text, with as much of it as was asked for; and the exit code that goes with it.
+//! How an answer leaves: as JSON or as text, with as much of it as was asked for; and the exit code that goes
+//! with it.
 
 use super::limits::peak_kb;
 use super::terminal::Terminal;

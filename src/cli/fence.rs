@@ -1,5 +1,5 @@
-//! `overtake fence`: which fewest fences repair the program? What was found is shown in the user's own text and, on
-//! request, written, read again and checked again.
+//! `overtake fence`: which fewest fences repair the program? What was found is shown in the user's own text
+//! and, on request, written, read again and checked again.
 
 use super::input::{self, Source};
 use super::interrupt::Interrupt;
@@ -208,7 +208,8 @@ fn write(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, termin
     check_again(task, path, args, limits, terminal)
 }
 
-/// The repaired program as text: the user's own with the changes in it where that can be done, or else written anew.
+/// The repaired program as text: the user's own with the changes in it where that can be done, or else
+/// written anew.
 fn repaired(
     task: &Task,
     set: &[Change],

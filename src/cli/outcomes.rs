@@ -1,4 +1,5 @@
-//! `overtake outcomes`: all final states of litmus tests, many files side by side, answers in the order of the files.
+//! `overtake outcomes`: all final states of litmus tests, many files side by side, answers in the order of
+//! the files.
 
 use super::input::Failure;
 use super::interrupt::Interrupt;

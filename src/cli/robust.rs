@@ -1,5 +1,5 @@
-//! `overtake robust`: do SC and TSO have the same behaviours? With `--triangular`: is there a race that could make them
-//! differ?
+//! `overtake robust`: do SC and TSO have the same behaviours? With `--triangular`: is there a race that could
+//! make them differ?
 
 use super::interrupt::Interrupt;
 use super::limits::peak_kb;

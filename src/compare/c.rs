@@ -2,7 +2,7 @@
 //! theirs says why.
 
 use super::export::Export;
-use super::{Command, Question, Way, nothing};
+use super::{Command, Discipline, Way, nothing};
 
 pub const CBMC: Way = reader("cbmc");
 pub const NIDHUGG: Way = reader("nidhugg");
@@ -13,7 +13,7 @@ const fn reader(name: &'static str) -> Way {
         name,
         tool: name,
         usual: true,
-        answers: &[Question::Tso],
+        answers: &[Discipline::Tso],
         reads: Export::unwritten("C", "c"),
         prepare: nothing,
         rehearse: None,

@@ -4,14 +4,14 @@
 //! condition holds; which answer that is depends on the condition's quantifier.
 
 use super::export::Export;
-use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
+use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};
 use crate::model::PropertyKind;
 
 pub const WAY: Way = Way {
     name: "dartagnan",
     tool: "dartagnan",
     usual: true,
-    answers: &[Question::Sc, Question::Tso],
+    answers: &[Discipline::Sc, Discipline::Tso],
     reads: Export::LITMUS,
     prepare: nothing,
     rehearse: None,
@@ -20,7 +20,7 @@ pub const WAY: Way = Way {
 };
 
 fn search(asked: &Asked, _: Option<&Finished>) -> Command {
-    let model = if asked.question == Question::Sc { "sc" } else { "tso" };
+    let model = if asked.question == Discipline::Sc { "sc" } else { "tso" };
     let model = format!("{}/{model}.cat", asked.cat);
     let command = Command::tool([&model, "--target=tso", "--property=program_spec", asked.file]);
     // Unless told, Java's heap wants a share of the machine's memory, which may be more than the limit.
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn results_are_about_the_quantified_condition() {
         let said = |result: &str, kind| {
-            let asked = Asked { property: Some(kind), ..asked(Question::Tso, "program.litmus") };
+            let asked = Asked { property: Some(kind), ..asked(Discipline::Tso, "program.litmus") };
             read(&printed(&format!("Test: program.litmus\nResult: {result}\nTime: 0.512 secs\n")), &asked)
                 .said
         };
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_model_is_a_file_and_the_heap_has_a_limit() {
-        let command = search(&asked(Question::Sc, "program.litmus"), None);
+        let command = search(&asked(Discipline::Sc, "program.litmus"), None);
         let expected = "dartagnan cat/sc.cat --target=tso --property=program_spec program.litmus";
         assert_eq!(command.shown("dartagnan"), expected);
         assert_eq!(command.env, [("JAVA_TOOL_OPTIONS", "-Xmx512m".to_string())]);

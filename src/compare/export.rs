@@ -1,13 +1,13 @@
 //! How does a program reach a tool? As it stands if the tool reads it, or else written in the tool's format, if it can be.
 
-use super::Question;
+use super::Discipline;
 use crate::front::{Unwritten, litmus};
 use crate::limits::Limits;
 use crate::model::Program;
 
 /// A program, its text, and the extension that says what the text is.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct SourceText {
     pub program: Program,
     pub text: String,
     pub extension: String,
@@ -21,11 +21,11 @@ pub struct Export {
     /// The extension of its files. What has it already goes to the tool as it stands; without one, everything does.
     pub extension: Option<&'static str>,
     /// The text of what goes as it stands, where that depends on the question.
-    pub given: fn(&str, Question) -> String,
+    pub given: fn(&str, Discipline) -> String,
     pub write: Option<WriteExport>,
 }
 
-pub type WriteExport = fn(&Program, Question, &Limits) -> Result<String, Unwritten>;
+pub type WriteExport = fn(&Program, Discipline, &Limits) -> Result<String, Unwritten>;
 
 impl Export {
     /// The text as it was given, in whatever format: what overtake reads.
@@ -42,12 +42,12 @@ impl Export {
     }
 
     /// The name of the file that a tool is given.
-    pub fn file_name(&self, source: &Source) -> String {
+    pub fn file_name(&self, source: &SourceText) -> String {
         format!("program.{}", self.extension.unwrap_or(&source.extension))
     }
 
     /// The program in the tool's language, or why it cannot be had.
-    pub fn text(&self, source: &Source, question: Question) -> Result<String, String> {
+    pub fn text(&self, source: &SourceText, question: Discipline) -> Result<String, String> {
         if self.extension.is_none_or(|extension| extension == source.extension) {
             return Ok((self.given)(&source.text, question));
         }
@@ -66,9 +66,9 @@ mod tests {
 
     const TRENCHER: Export = crate::compare::trencher::WAY.reads;
 
-    fn source(text: &str) -> Source {
+    fn source(text: &str) -> SourceText {
         let program = tso::read(text, &[], &Limits::default()).expect("a program").program;
-        Source { program, text: text.to_string(), extension: "tso".to_string() }
+        SourceText { program, text: text.to_string(), extension: "tso".to_string() }
     }
 
     const DEKKER: &str = "shared x, y
@@ -79,22 +79,22 @@ mod tests {
     #[test]
     fn what_a_tool_reads_already_goes_as_it_stands() {
         let given = source(DEKKER);
-        assert_eq!(Export::GIVEN.text(&given, Question::Sc), Ok(DEKKER.to_string()));
+        assert_eq!(Export::GIVEN.text(&given, Discipline::Sc), Ok(DEKKER.to_string()));
         assert_eq!(Export::GIVEN.file_name(&given), "program.tso");
-        let litmus = Source { extension: "litmus".to_string(), ..given };
-        assert_eq!(Export::LITMUS.text(&litmus, Question::Tso), Ok(DEKKER.to_string()));
+        let litmus = SourceText { extension: "litmus".to_string(), ..given };
+        assert_eq!(Export::LITMUS.text(&litmus, Discipline::Tso), Ok(DEKKER.to_string()));
     }
 
     #[test]
     fn trencher_gets_final_states_only_for_questions_about_them() {
         let has_final = |text: String| text.lines().any(|line| line.starts_with("final "));
         let given = source(DEKKER);
-        assert!(has_final(TRENCHER.text(&given, Question::Tso).expect("it can be written")));
-        assert!(!has_final(TRENCHER.text(&given, Question::Robust).expect("it can be written")));
+        assert!(has_final(TRENCHER.text(&given, Discipline::Tso).expect("it can be written")));
+        assert!(!has_final(TRENCHER.text(&given, Discipline::Robust).expect("it can be written")));
         let values = source(&DEKKER.replace("forbid p@inside && q@inside", "never x == 1"));
-        let why = TRENCHER.text(&values, Question::Sc).expect_err("finals are about locations");
+        let why = TRENCHER.text(&values, Discipline::Sc).expect_err("finals are about locations");
         assert!(why.contains("`never` is about more than locations"), "{why}");
-        assert!(TRENCHER.text(&values, Question::Robust).is_ok());
+        assert!(TRENCHER.text(&values, Discipline::Robust).is_ok());
     }
 
     #[test]
@@ -102,11 +102,11 @@ mod tests {
         let text = "# a final word\nthread p initial q final\n r transition q r write 1 0 final r\n\
                     transition r final noop end thread final initial end final q end";
         let program = trencher::read(text, &Limits::default()).expect("a program").program;
-        let given = Source { program, text: text.to_string(), extension: "txt".to_string() };
-        assert_eq!(TRENCHER.text(&given, Question::Tso), Ok(text.to_string()));
+        let given = SourceText { program, text: text.to_string(), extension: "txt".to_string() };
+        assert_eq!(TRENCHER.text(&given, Discipline::Tso), Ok(text.to_string()));
         let plain = "# a final word\nthread p initial q  transition q r write 1 0 \n\
                      transition r final noop end thread final initial end  end";
-        for question in [Question::Robust, Question::Fences] {
+        for question in [Discipline::Robust, Discipline::Fences] {
             assert_eq!(TRENCHER.text(&given, question), Ok(plain.to_string()));
         }
     }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn formats_without_a_writer_say_so() {
         for (format, name) in [(memorax::DUAL.reads, ".rmm"), (c::CBMC.reads, "C")] {
-            let why = format.text(&source(DEKKER), Question::Tso).expect_err("nobody writes it");
+            let why = format.text(&source(DEKKER), Discipline::Tso).expect_err("nobody writes it");
             assert_eq!(why, format!("it reads {name}, which overtake does not write"));
         }
     }

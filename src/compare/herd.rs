@@ -2,13 +2,13 @@
 //! condition's predicate holds in them, the first line which kind of condition it is.
 
 use super::export::Export;
-use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
+use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};
 
 pub const WAY: Way = Way {
     name: "herd7",
     tool: "herd7",
     usual: true,
-    answers: &[Question::Sc, Question::Tso],
+    answers: &[Discipline::Sc, Discipline::Tso],
     reads: Export::LITMUS,
     prepare: nothing,
     rehearse: None,
@@ -19,7 +19,7 @@ pub const WAY: Way = Way {
 /// TSO is what herd takes for x86 unless told otherwise.
 fn search(asked: &Asked, _: Option<&Finished>) -> Command {
     match asked.question {
-        Question::Sc => Command::tool(["-model", "sc.cat", asked.file]),
+        Discipline::Sc => Command::tool(["-model", "sc.cat", asked.file]),
         _ => Command::tool([asked.file]),
     }
 }
@@ -72,7 +72,7 @@ Hash=0123456789abcdef0123456789abcdef
 ";
 
     fn said(out: &str) -> Said {
-        read(&printed(out), &asked(Question::Tso, "program")).said
+        read(&printed(out), &asked(Discipline::Tso, "program")).said
     }
 
     #[test]
@@ -99,7 +99,7 @@ Hash=0123456789abcdef0123456789abcdef
     #[test]
     fn only_sc_has_to_be_named() {
         let shown = |q| search(&asked(q, "program.litmus"), None).shown("herd7");
-        assert_eq!(shown(Question::Sc), "herd7 -model sc.cat program.litmus");
-        assert_eq!(shown(Question::Tso), "herd7 program.litmus");
+        assert_eq!(shown(Discipline::Sc), "herd7 -model sc.cat program.litmus");
+        assert_eq!(shown(Discipline::Tso), "herd7 program.litmus");
     }
 }

@@ -8,14 +8,14 @@
 //! the program, the mistake is in the export, and so the file is kept.
 
 use super::record::Row;
-use super::{Question, Verdict};
+use super::{Discipline, Verdict};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disagreement {
     /// The program, with its size.
     pub program: String,
-    pub question: Question,
+    pub question: Discipline,
     /// Who said what.
     pub answers: Vec<(String, Verdict)>,
     /// What is true, if that could be settled.
@@ -54,7 +54,7 @@ pub fn judge(rows: &[Row], opinion: Option<Opinion>) -> Disagreement {
     let (truth, because) = match opinion {
         _ if is_settled(rows) => (Some(Verdict::Violated), replayed(question).to_string()),
         // That search is the doubted one once more, with less trust in the program's text.
-        Some(opinion) if (opinion.verdict, question) == (Verdict::Safe, Question::Robust) => {
+        Some(opinion) if (opinion.verdict, question) == (Verdict::Safe, Discipline::Robust) => {
             (None, format!("{} finds nothing either, and there is no other way to tell", opinion.whose))
         }
         Some(opinion) => (Some(opinion.verdict), heard(&opinion)),
@@ -75,9 +75,9 @@ pub fn judge(rows: &[Row], opinion: Option<Opinion>) -> Disagreement {
     }
 }
 
-fn replayed(question: Question) -> &'static str {
+fn replayed(question: Discipline) -> &'static str {
     match question {
-        Question::Robust => "overtake's run was replayed on the plain machine, and its cycle checked",
+        Discipline::Robust => "overtake's run was replayed on the plain machine, and its cycle checked",
         _ => "overtake's run was replayed step by step on the plain machine",
     }
 }
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn robustness_is_not_proved_by_asking_again() {
         let mut rows = rows(Some(Verdict::Safe), Verdict::Violated);
-        rows.iter_mut().for_each(|row| row.question = Question::Robust);
+        rows.iter_mut().for_each(|row| row.question = Discipline::Robust);
         assert_eq!(judge(&rows, opinion(Verdict::Safe)).truth, None);
         assert_eq!(judge(&rows, opinion(Verdict::Violated)).refuted, ["overtake"]);
     }

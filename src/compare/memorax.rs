@@ -2,13 +2,13 @@
 //! `sb`. Nothing is exported to it, since there is no writer for its language.
 
 use super::export::Export;
-use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
+use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};
 
 pub const DUAL: Way = Way {
     name: "memorax",
     tool: "memorax",
     usual: true,
-    answers: &[Question::Tso],
+    answers: &[Discipline::Tso],
     reads: Export::unwritten(".rmm", "rmm"),
     prepare: nothing,
     rehearse: None,
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn one_line_is_the_verdict() {
-        let said = |out: &str| read(&printed(out), &asked(Question::Tso, "program")).said;
+        let said = |out: &str| read(&printed(out), &asked(Discipline::Tso, "program")).said;
         let report =
             "Exact reachability check\n  Reachable:             Yes\n  Time consumption:      0.01 s\n";
         assert_eq!(said(report), Said::Answer(Verdict::Violated));
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_abstraction_is_an_option() {
-        let shown = |way: &Way| (way.search)(&asked(Question::Tso, "program.rmm"), None).shown("memorax");
+        let shown = |way: &Way| (way.search)(&asked(Discipline::Tso, "program.rmm"), None).shown("memorax");
         assert_eq!(shown(&DUAL), "memorax -a dual reach program.rmm");
         assert_eq!(shown(&SB), "memorax -a sb reach program.rmm");
     }

@@ -30,7 +30,7 @@ use std::time::Duration;
 /// What is asked of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Question {
+pub enum Discipline {
     /// Is a forbidden state reachable under SC?
     Sc,
     /// Is one reachable under TSO?
@@ -41,23 +41,24 @@ pub enum Question {
     Fences,
 }
 
-impl Question {
-    pub const ALL: [Question; 4] = [Question::Sc, Question::Tso, Question::Robust, Question::Fences];
+impl Discipline {
+    pub const ALL: [Discipline; 4] =
+        [Discipline::Sc, Discipline::Tso, Discipline::Robust, Discipline::Fences];
     /// Those of the published tables.
-    pub const USUAL: [Question; 3] = [Question::Sc, Question::Tso, Question::Robust];
+    pub const USUAL: [Discipline; 3] = [Discipline::Sc, Discipline::Tso, Discipline::Robust];
 
     pub fn name(self) -> &'static str {
         match self {
-            Question::Sc => "sc",
-            Question::Tso => "tso",
-            Question::Robust => "robust",
-            Question::Fences => "fences",
+            Discipline::Sc => "sc",
+            Discipline::Tso => "tso",
+            Discipline::Robust => "robust",
+            Discipline::Fences => "fences",
         }
     }
 
     /// Is it about the program's property?
     pub fn needs_property(self) -> bool {
-        matches!(self, Question::Sc | Question::Tso)
+        matches!(self, Discipline::Sc | Discipline::Tso)
     }
 }
 
@@ -73,10 +74,10 @@ pub enum Verdict {
 
 impl Verdict {
     /// The word for it, as an answer to this question.
-    pub fn word(self, question: Question) -> String {
+    pub fn word(self, question: Discipline) -> String {
         let word = match (self, question) {
-            (Verdict::Safe, Question::Robust) => "robust",
-            (Verdict::Violated, Question::Robust) => "not-robust",
+            (Verdict::Safe, Discipline::Robust) => "robust",
+            (Verdict::Violated, Discipline::Robust) => "not-robust",
             (Verdict::Safe, _) => "safe",
             (Verdict::Violated, _) => "violated",
             (Verdict::Fences(1), _) => return "1 fence".to_string(),
@@ -227,7 +228,7 @@ impl Command {
 /// What a tool is told beside the program.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    pub question: Question,
+    pub question: Discipline,
     /// The file with the program, in the folder of the run.
     pub file: &'a str,
     /// Parameters of a program in the native language.
@@ -249,7 +250,7 @@ pub struct Way {
     pub tool: &'static str,
     /// Whether it takes part where nobody says who should.
     pub usual: bool,
-    pub answers: &'static [Question],
+    pub answers: &'static [Discipline],
     pub reads: Export,
     /// What has to be done once before the search, such as compiling. It is no part of the search and has time enough.
     pub prepare: fn(&Asked) -> Vec<Command>,
@@ -374,7 +375,7 @@ pub mod testing {
         Finished { end, out: out.to_string(), err: err.to_string(), wall, cpu: wall, peak_kb: Some(7_000) }
     }
 
-    pub fn asked(question: Question, file: &str) -> Asked<'_> {
+    pub fn asked(question: Discipline, file: &str) -> Asked<'_> {
         Asked { question, file, define: &[], workers: 1, memory: 1 << 30, property: None, cat: "cat" }
     }
 }
@@ -385,7 +386,7 @@ mod tests {
     use super::*;
 
     fn said(end: End, out: &str, err: &str) -> Said {
-        reading(&trencher::WAY, &finished(end, out, err), &asked(Question::Tso, "program.txt")).said
+        reading(&trencher::WAY, &finished(end, out, err), &asked(Discipline::Tso, "program.txt")).said
     }
 
     #[test]
@@ -416,7 +417,7 @@ mod tests {
         }
         let large = Finished { peak_kb: Some(1 << 20), ..finished(End::Signal(9), "", "") };
         assert_eq!(
-            reading(&trencher::WAY, &large, &asked(Question::Tso, "program.txt")).said,
+            reading(&trencher::WAY, &large, &asked(Discipline::Tso, "program.txt")).said,
             Said::OutOfMemory
         );
     }
@@ -425,9 +426,9 @@ mod tests {
     fn a_slow_compiler_is_no_slow_search() {
         let slow = finished(End::OutOfTime, "", "");
         assert!(matches!(preparation_failed(&slow), Some(Said::Failed(why)) if why.ends_with("out of time")));
-        assert_eq!(rehearsal_failed(&slow, &asked(Question::Sc, "m")), Some(Said::OutOfTime));
+        assert_eq!(rehearsal_failed(&slow, &asked(Discipline::Sc, "m")), Some(Said::OutOfTime));
         assert_eq!(
-            (preparation_failed(&printed("")), rehearsal_failed(&printed(""), &asked(Question::Sc, "m"))),
+            (preparation_failed(&printed("")), rehearsal_failed(&printed(""), &asked(Discipline::Sc, "m"))),
             (None, None)
         );
     }

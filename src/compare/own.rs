@@ -1,7 +1,7 @@
 //! overtake itself, asked from outside like everybody else, and the opinions that are heard when others disagree.
 
 use super::export::Export;
-use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
+use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};
 use crate::query::Reductions;
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub const WAY: Way = Way {
     name: NAME,
     tool: NAME,
     usual: true,
-    answers: &Question::ALL,
+    answers: &Discipline::ALL,
     reads: Export::GIVEN,
     prepare: nothing,
     rehearse: None,
@@ -23,8 +23,8 @@ pub const WAY: Way = Way {
 /// has one way only, which can be asked to search where it would trust the program's text.
 pub fn opinions(asked: &Asked) -> Vec<(&'static str, Command)> {
     match asked.question {
-        Question::Fences => vec![],
-        Question::Robust => vec![("the search for every delay", command(asked, &["--no-static"]))],
+        Discipline::Fences => vec![],
+        Discipline::Robust => vec![("the search for every delay", command(asked, &["--no-static"]))],
         _ => vec![
             ("the explicit engine without reductions", naive(asked)),
             ("the explicit engine", command(asked, &["--engine", "explicit"])),
@@ -41,10 +41,10 @@ fn naive(asked: &Asked) -> Command {
 
 fn command(asked: &Asked, more: &[&str]) -> Command {
     let question: &[&str] = match asked.question {
-        Question::Sc => &["check", "--model", "sc"],
-        Question::Tso => &["check", "--model", "tso"],
-        Question::Robust => &["robust"],
-        Question::Fences => &["fence", "--for", "robustness"],
+        Discipline::Sc => &["check", "--model", "sc"],
+        Discipline::Tso => &["check", "--model", "tso"],
+        Discipline::Robust => &["robust"],
+        Discipline::Fences => &["fence", "--for", "robustness"],
     };
     let mut words: Vec<String> = question.iter().map(|w| w.to_string()).collect();
     words.extend(["--json".to_string(), "--threads".to_string(), asked.workers.to_string()]);
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn questions_become_command_lines() {
         let define = [("N".to_string(), 5)];
-        let asked = Asked { define: &define, workers: 2, ..asked(Question::Sc, "m.tso") };
+        let asked = Asked { define: &define, workers: 2, ..asked(Discipline::Sc, "m.tso") };
         let shown = (WAY.search)(&asked, None).shown("overtake");
         assert_eq!(shown, "overtake check --model sc --json --threads 2 -D N=5 m.tso");
         let opinions = opinions(&asked);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn verdicts_are_read_from_json() {
-        let said = |out: &str| read(&printed(out), &asked(Question::Tso, "program"));
+        let said = |out: &str| read(&printed(out), &asked(Discipline::Tso, "program"));
         let safe = said("{\"verdict\":\"safe\",\"states\":7,\"bytes_per_state\":40.5}\n");
         let known = Reading { said: Said::Answer(Verdict::Safe), states: Some(7), state_bytes: Some(40.5) };
         assert_eq!(safe, known);
@@ -114,6 +114,6 @@ mod tests {
     #[test]
     fn a_failed_allocation_is_a_lack_of_memory() {
         let aborted = finished(End::Signal(6), "", "memory allocation of 33554432 bytes failed\n");
-        assert_eq!(reading(&WAY, &aborted, &asked(Question::Sc, "program")).said, Said::OutOfMemory);
+        assert_eq!(reading(&WAY, &aborted, &asked(Discipline::Sc, "program")).said, Said::OutOfMemory);
     }
 }

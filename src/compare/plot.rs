@@ -5,7 +5,7 @@
 //! of time or memory there.
 
 use super::record::{Comparison, Row};
-use super::{Question, Said};
+use super::{Discipline, Said};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
@@ -42,8 +42,8 @@ fn rows<'a>(comparison: &'a Comparison, program: &'a str) -> impl Iterator<Item 
 
 /// The picture of one program.
 pub fn svg(comparison: &Comparison, program: &str) -> Result<String, String> {
-    let questions: Vec<Question> =
-        Question::ALL.into_iter().filter(|q| rows(comparison, program).any(|r| r.question == *q)).collect();
+    let questions: Vec<Discipline> =
+        Discipline::ALL.into_iter().filter(|q| rows(comparison, program).any(|r| r.question == *q)).collect();
     let mut text = String::new();
     {
         let size = (PANEL * questions.len().max(1) as u32, HEIGHT);
@@ -57,7 +57,7 @@ pub fn svg(comparison: &Comparison, program: &str) -> Result<String, String> {
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
-fn draw(comparison: &Comparison, program: &str, questions: &[Question], area: &Area) -> Drawn {
+fn draw(comparison: &Comparison, program: &str, questions: &[Discipline], area: &Area) -> Drawn {
     area.fill(&WHITE)?;
     let all: Vec<&Row> = rows(comparison, program).filter(|r| r.size.is_some()).collect();
     let sizes = || all.iter().filter_map(|r| r.size);
@@ -92,12 +92,12 @@ struct Bounds {
     times: (f64, f64),
 }
 
-fn caption(question: Question) -> &'static str {
+fn caption(question: Discipline) -> &'static str {
     match question {
-        Question::Sc => "check under SC",
-        Question::Tso => "check under TSO",
-        Question::Robust => "robustness",
-        Question::Fences => "fewest fences",
+        Discipline::Sc => "check under SC",
+        Discipline::Tso => "check under TSO",
+        Discipline::Robust => "robustness",
+        Discipline::Fences => "fewest fences",
     }
 }
 

@@ -2,7 +2,7 @@
 //! be written as CSV, one line for each run, and everything as RON, which can be read back.
 
 use super::judge::Disagreement;
-use super::{Question, Said, Verdict};
+use super::{Discipline, Said, Verdict};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct Row {
     pub program: String,
     /// The value of the parameter that grows.
     pub size: Option<i64>,
-    pub question: Question,
+    pub question: Discipline,
     pub contestant: String,
     /// Whether it is overtake itself.
     pub own: bool,
@@ -263,7 +263,7 @@ fn csv_run(row: &Row, measured: &Measured, k: usize, run: &Run) -> Vec<String> {
 }
 
 /// What a run came to in a word or two, and what more there is to say.
-pub fn words(said: &Said, question: Question) -> (String, &str) {
+pub fn words(said: &Said, question: Discipline) -> (String, &str) {
     let (word, more) = match said {
         Said::Answer(verdict) => return (verdict.word(question), ""),
         Said::Unknown(why) => ("unknown", why.as_str()),
@@ -302,7 +302,7 @@ pub mod testing {
         Row {
             program: program.to_string(),
             size: Some(size),
-            question: Question::Tso,
+            question: Discipline::Tso,
             contestant: contestant.to_string(),
             own: contestant.starts_with("overtake"),
             outcome: Outcome::Ran(measured),

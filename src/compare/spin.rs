@@ -5,7 +5,7 @@
 //! and the literal model with one step per instruction.
 
 use super::export::Export;
-use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way};
+use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way};
 use crate::front::Unwritten;
 use crate::front::promela::{self, Steps};
 use crate::limits::Limits;
@@ -15,7 +15,7 @@ pub const WAY: Way = Way {
     name: "spin",
     tool: "spin",
     usual: true,
-    answers: &[Question::Sc],
+    answers: &[Discipline::Sc],
     reads: model(|program, _, limits| promela::write(program, Steps::Joined, limits)),
     prepare: compile,
     rehearse: Some(generous),
@@ -40,7 +40,7 @@ pub const LITERAL: Way = Way {
     ..WAY
 };
 
-const fn model(write: fn(&Program, Question, &Limits) -> Result<String, Unwritten>) -> Export {
+const fn model(write: fn(&Program, Discipline, &Limits) -> Result<String, Unwritten>) -> Export {
     Export { write: Some(write), ..Export::unwritten("Promela", "pml") }
 }
 
@@ -152,7 +152,7 @@ State-vector 28 byte, depth reached 15, errors: 1
 
     #[test]
     fn errors_are_counted() {
-        let said = |out: &str| read(&printed(out), &asked(Question::Sc, "program"));
+        let said = |out: &str| read(&printed(out), &asked(Discipline::Sc, "program"));
         let safe = Reading {
             said: Said::Answer(Verdict::Safe),
             states: Some(1006),
@@ -175,14 +175,14 @@ State-vector 28 byte, depth reached 15, errors: 1
     #[test]
     fn memory_may_run_out_with_exit_code_0() {
         let out = SAFE.replace("(Spin", "pan: out of memory\n(Spin");
-        assert_eq!(reading(&WAY, &printed(&out), &asked(Question::Sc, "program")).said, Said::OutOfMemory);
+        assert_eq!(reading(&WAY, &printed(&out), &asked(Discipline::Sc, "program")).said, Said::OutOfMemory);
     }
 
     #[test]
     fn the_first_run_fits_stack_and_table() {
         assert_eq!(fitted(Some(&printed(SAFE))).shown("spin"), "./pan -m1000 -w11");
         assert_eq!(fitted(None).shown("spin"), "./pan -m1000000 -w24");
-        let prepared = (WAY.prepare)(&asked(Question::Sc, "program.pml"));
+        let prepared = (WAY.prepare)(&asked(Discipline::Sc, "program.pml"));
         assert_eq!(prepared[0].shown("spin"), "spin -a program.pml");
     }
 }

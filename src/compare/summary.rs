@@ -3,7 +3,7 @@
 
 use super::record::{Comparison, Outcome, Row};
 use super::table::{self, Line};
-use super::{Question, plot, table::seconds};
+use super::{Discipline, plot, table::seconds};
 use std::fmt::Write;
 
 /// The page; `stem` is what its companions (`.csv`, `.ron`, `-PROGRAM.svg`) begin with.
@@ -76,11 +76,11 @@ fn section(comparison: &Comparison, lines: &[Line], program: &str, stem: &str) -
 
 /// Who was not run, and why: equal reasons once.
 fn absent<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
-    let mut reasons: Vec<(&str, Question, &str, Vec<String>)> = Vec::new();
+    let mut reasons: Vec<(&str, Discipline, &str, Vec<String>)> = Vec::new();
     for row in rows {
         let Outcome::NotRun(why) = &row.outcome else { continue };
         let size = row.size.map(|n| n.to_string());
-        let known = |r: &&mut (&str, Question, &str, Vec<String>)| {
+        let known = |r: &&mut (&str, Discipline, &str, Vec<String>)| {
             (r.0, r.1, r.2) == (row.contestant.as_str(), row.question, why.as_str())
         };
         match reasons.iter_mut().find(known) {

@@ -5,14 +5,14 @@
 //! a complaint, which is shown.
 
 use super::export::Export;
-use super::{Asked, Command, Finished, Question, Reading, Said, Verdict, Way, nothing};
+use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};
 use crate::front::trencher;
 
 pub const WAY: Way = Way {
     name: "trencher",
     tool: "trencher",
     usual: true,
-    answers: &Question::ALL,
+    answers: &Discipline::ALL,
     reads: Export {
         // Where nothing is asked about final states, its own complaint about them would be all there is.
         given: |text, question| match question.needs_property() {
@@ -33,23 +33,25 @@ pub const WAY: Way = Way {
 
 fn search(asked: &Asked, _: Option<&Finished>) -> Command {
     let option = match asked.question {
-        Question::Sc => "-rsc",
-        Question::Tso => "-rtso",
-        Question::Robust => "-r",
-        Question::Fences => "-f",
+        Discipline::Sc => "-rsc",
+        Discipline::Tso => "-rtso",
+        Discipline::Robust => "-r",
+        Discipline::Fences => "-f",
     };
     Command::tool([option, asked.file])
 }
 
 fn read(finished: &Finished, asked: &Asked) -> Reading {
     let (violated, safe): (&[&str], &[&str]) = match asked.question {
-        Question::Sc => (&["Final state IS reachable under SC"], &["Final state IS NOT reachable under SC"]),
-        Question::Tso => (
+        Discipline::Sc => {
+            (&["Final state IS reachable under SC"], &["Final state IS NOT reachable under SC"])
+        }
+        Discipline::Tso => (
             &["Final state IS reachable under TSO", "therefore IT IS reachable under TSO"],
             &["Final state IS NOT reachable under TSO"],
         ),
-        Question::Robust => (&["Program IS NOT robust"], &["Program IS robust"]),
-        Question::Fences => {
+        Discipline::Robust => (&["Program IS NOT robust"], &["Program IS robust"]),
+        Discipline::Fences => {
             return fences(&finished.out).map_or_else(|| finished.failure().into(), Reading::from);
         }
     };
@@ -73,38 +75,38 @@ mod tests {
     use super::super::testing::*;
     use super::*;
 
-    fn said(out: &str, question: Question) -> Said {
+    fn said(out: &str, question: Discipline) -> Said {
         read(&printed(out), &asked(question, "program.txt")).said
     }
 
     #[test]
     fn sentences_are_verdicts() {
         let (safe, violated) = (Said::Answer(Verdict::Safe), Said::Answer(Verdict::Violated));
-        assert_eq!(said("Final state IS NOT reachable under TSO.\n", Question::Tso), safe);
-        assert_eq!(said("Final state IS reachable under TSO.\n", Question::Tso), violated);
+        assert_eq!(said("Final state IS NOT reachable under TSO.\n", Discipline::Tso), safe);
+        assert_eq!(said("Final state IS reachable under TSO.\n", Discipline::Tso), violated);
         let both = "Final state IS reachable under SC, therefore IT IS reachable under TSO.\n";
-        assert_eq!(said(both, Question::Tso), violated);
-        assert_eq!(said("Final state IS NOT reachable under SC.\n", Question::Sc), safe);
-        assert_eq!(said("Final state IS reachable under SC.\n", Question::Sc), violated);
-        assert_eq!(said("Program IS robust.\n", Question::Robust), safe);
-        assert_eq!(said("Program IS NOT robust.\n", Question::Robust), violated);
+        assert_eq!(said(both, Discipline::Tso), violated);
+        assert_eq!(said("Final state IS NOT reachable under SC.\n", Discipline::Sc), safe);
+        assert_eq!(said("Final state IS reachable under SC.\n", Discipline::Sc), violated);
+        assert_eq!(said("Program IS robust.\n", Discipline::Robust), safe);
+        assert_eq!(said("Program IS NOT robust.\n", Discipline::Robust), violated);
         let fences = "Computed fences for enforcing robustness (2 total): (1,3) (2,3)\n";
-        assert_eq!(said(fences, Question::Fences), Said::Answer(Verdict::Fences(2)));
+        assert_eq!(said(fences, Discipline::Fences), Said::Answer(Verdict::Fences(2)));
     }
 
     #[test]
     fn an_answer_to_another_question_is_none() {
-        assert!(matches!(said("Final state IS reachable under SC.\n", Question::Tso), Said::Failed(_)));
-        assert!(matches!(said("Program IS robust.\n", Question::Sc), Said::Failed(_)));
-        assert!(matches!(said("", Question::Tso), Said::Failed(_)));
-        assert!(matches!(said("Program IS robust.\n", Question::Fences), Said::Failed(_)));
+        assert!(matches!(said("Final state IS reachable under SC.\n", Discipline::Tso), Said::Failed(_)));
+        assert!(matches!(said("Program IS robust.\n", Discipline::Sc), Said::Failed(_)));
+        assert!(matches!(said("", Discipline::Tso), Said::Failed(_)));
+        assert!(matches!(said("Program IS robust.\n", Discipline::Fences), Said::Failed(_)));
     }
 
     #[test]
     fn each_question_has_its_option() {
         let shown = |q| search(&asked(q, "program.txt"), None).shown("trencher");
         assert_eq!(
-            Question::ALL.map(shown),
+            Discipline::ALL.map(shown),
             [
                 "trencher -rsc program.txt",
                 "trencher -rtso program.txt",

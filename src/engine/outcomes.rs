@@ -1,9 +1,10 @@
-//! Which final states are there? Every combination of values that the observed registers and cells can end with.
+//! Which final states are there? Every combination of values that the observed registers and cells can end
+//! with.
 //!
-//! The explorer visits the states of the asked memory model as for a goal that looks at everything observed in final
-//! states, and at nothing else; what would be the goal's value is gathered instead. Its reductions keep every final state
-//! that such a goal could tell from others, whatever it says of them; so nothing is missing, and since every state is
-//! one that a run reaches, nothing is there that should not be.
+//! The explorer visits the states of the asked memory model as for a goal that looks at everything observed
+//! in final states, and at nothing else; what would be the goal's value is gathered instead. Its reductions
+//! keep every final state that such a goal could tell from others, whatever it says of them; so nothing is
+//! missing, and since every state is one that a run reaches, nothing is there that should not be.
 
 use super::Options;
 use crate::machine::{Ending, MemoryModel, ProgramMachine};
@@ -62,8 +63,8 @@ pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Li
     }
 }
 
-/// A goal with one clause for each place, and one more, without which a goal that looks at nothing would be hopeless
-/// everywhere.
+/// A goal with one clause for each place, and one more, without which a goal that looks at nothing would be
+/// hopeless everywhere.
 fn looking_at(observed: &[Atom]) -> Goal {
     let clause = |pred: Pred| Clause { when: When::Final, pred, property: 0 };
     let atoms = observed.iter().map(|atom| clause(Expr::Atom(atom.clone())));

@@ -1,11 +1,11 @@
 //! The same end by a simpler way: fewer delayed stores, fewer switches between threads.
 //!
-//! A run found by a search does things in the order in which the search came by them. Each change tried here is
-//! performed on the plain machine and kept only if it still leads to the goal, so nothing depends on getting
-//! the rules right twice. Long runs are left as they are: every attempt walks the whole run.
+//! A run found by a search does things in the order in which the search came by them. Each change tried here
+//! is performed on the plain machine and kept only if it still leads to the goal, so nothing depends on
+//! getting the rules right twice. Long runs are left as they are: every attempt walks the whole run.
 
 use crate::model::Program;
-use crate::query::{Act, Action, Goal, Kind, Limits, Model};
+use crate::query::{Act, Action, EventKind, Goal, Limits, Model};
 use crate::semantics::replay::perform;
 use std::ops::Range;
 
@@ -72,8 +72,8 @@ impl Simplifier<'_> {
         run
     }
 
-    /// Flushes stores at once where it does as well if the others go first, and fewer wait for it. The last store is
-    /// the first to be tried.
+    /// Flushes stores at once where it does as well if the others go first, and fewer wait for it. The last
+    /// store is the first to be tried.
     fn with_fewer_delays(&mut self, mut run: Vec<Action>) -> Vec<Action> {
         for store in (0..run.len()).rev() {
             if let Some(flush) = self.flush_of(&run, store).filter(|&f| f > store + 1)
@@ -86,8 +86,8 @@ impl Simplifier<'_> {
         run
     }
 
-    /// The run with a store flushed at once, after what each of the others did while it waited and before they stored or
-    /// flushed something themselves.
+    /// The run with a store flushed at once, after what each of the others did while it waited and before
+    /// they stored or flushed something themselves.
     fn after_others(&mut self, run: &[Action], store: usize, flush: usize) -> Option<Vec<Action>> {
         let mut busy = vec![run[store].thread];
         let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -110,7 +110,7 @@ impl Simplifier<'_> {
     fn is_store(&self, action: &Action) -> bool {
         match action.act {
             Act::Step { edge, .. } => {
-                Kind::of(&self.program.thread(action.thread).edge(edge).instr) == Kind::Store
+                EventKind::of(&self.program.thread(action.thread).edge(edge).instr) == EventKind::Store
             }
             Act::Flush => false,
         }

@@ -1,18 +1,19 @@
-//! What is left of the question once the program's text has been read? Edges that no run can take and clauses that no state
-//! can satisfy, by the values that registers and cells can have at all (`analysis::interval`), are left out before any
-//! engine begins. Often nothing is left to search.
+//! What is left of the question once the program's text has been read? Edges that no run can take and clauses
+//! that no state can satisfy, by the values that registers and cells can have at all (`analysis::interval`),
+//! are left out before any engine begins. Often nothing is left to search.
 //!
-//! A run never takes an infeasible edge, under either memory model, so the program without it has the same runs;
-//! analyses that look at graphs alone (futures, attacks, paths to the goal) see fewer of them. Locations and registers
-//! keep their numbers. Edges do not, but each has its origin: `tell` turns an engine's decisions into those of the
-//! user's program, and only there are they judged.
+//! A run never takes an infeasible edge, under either memory model, so the program without it has the same
+//! runs; analyses that look at graphs alone (futures, attacks, paths to the goal) see fewer of them.
+//! Locations and registers keep their numbers. Edges do not, but each has its origin: `tell` turns an
+//! engine's decisions into those of the user's program, and only there are they judged.
 //!
-//! Where the question is a goal, loads and stores of cells that nobody really reads (`analysis::faint`) are left out too: each
-//! becomes a step that does nothing. A run of the one program is a run of the other, under either memory model, but for such
-//! cells and registers that come to nothing. Under TSO, whatever waits in a buffer of the user's program is either
-//! such a store, which can be flushed whenever it is the oldest, or waits in the other's too: `drain` adds those flushes.
-//! Blocks would forbid them, so that programs with blocks keep everything; so do programs whose buffers are bounded, for
-//! what is left out would take room there.
+//! Where the question is a goal, loads and stores of cells that nobody really reads (`analysis::faint`) are
+//! left out too: each becomes a step that does nothing. A run of the one program is a run of the other, under
+//! either memory model, but for such cells and registers that come to nothing. Under TSO, whatever waits in a
+//! buffer of the user's program is either such a store, which can be flushed whenever it is the oldest, or
+//! waits in the other's too: `drain` adds those flushes. Blocks would forbid them, so that programs with
+//! blocks keep everything; so do programs whose buffers are bounded, for what is left out would take room
+//! there.
 
 use super::{Options, Pruning};
 use crate::analysis::faint::Faint;
@@ -105,8 +106,8 @@ impl<'a> Subject<'a> {
         if model == Model::Sc { told } else { self.drain(told) }
     }
 
-    /// Decisions about the user's program under TSO, with the flushes of stores that were left out: each at once, or when
-    /// those before it are gone.
+    /// Decisions about the user's program under TSO, with the flushes of stores that were left out: each at
+    /// once, or when those before it are gone.
     pub fn drain(&self, told: Vec<Action>) -> Vec<Action> {
         let Some(faint) = &self.faint else { return told };
         // Per thread, whether each store that waits was left out.
@@ -242,7 +243,7 @@ mod tests {
     use crate::engine::{Choice, LAZY, Options, check};
     use crate::front::tso;
     use crate::query::Reductions;
-    use crate::query::{Answer, Kind, Limits, Proof};
+    use crate::query::{Answer, EventKind, Limits, Proof};
 
     fn program(source: &str) -> Program {
         tso::read(source, &[], &Limits::default()).expect("a program").program
@@ -312,7 +313,7 @@ mod tests {
             let outcome = check(&program, &goal, &options, &Limits::default()).expect("no internal error");
             let Answer::Fails(trace) = outcome.answer else { panic!("{engine:?}: {:?}", outcome.answer) };
             let of = |kind| trace.events.iter().filter(|e| e.kind == kind).count();
-            assert_eq!(of(Kind::Store), of(Kind::Flush), "{engine:?}");
+            assert_eq!(of(EventKind::Store), of(EventKind::Flush), "{engine:?}");
         }
     }
 

@@ -1,19 +1,20 @@
 //! How does a thread emulate, under SC, that the stores of a path wait in a buffer?
 //!
-//! Let inst_1 … inst_n be the path, q0 its first location, p_i the location behind inst_i. A copy of the path is
-//! added, q0 → q̄_1 → … → q̄_n, in which stores are issued and loads look at what is issued, newest first. From
-//! q̄_n the issued stores go to memory, in order, and the thread is at p_n again. An edge that leaves the
-//! path at p_i leaves the copy at q̄_i: a local one first and then the stores, any other one after them. Nothing
-//! makes these stores take effect at once: under TSO they may be delayed further, and in the next extension again.
+//! Let inst_1 … inst_n be the path, q0 its first location, p_i the location behind inst_i. A copy of the path
+//! is added, q0 → q̄_1 → … → q̄_n, in which stores are issued and loads look at what is issued, newest first.
+//! From q̄_n the issued stores go to memory, in order, and the thread is at p_n again. An edge that leaves
+//! the path at p_i leaves the copy at q̄_i: a local one first and then the stores, any other one after them.
+//! Nothing makes these stores take effect at once: under TSO they may be delayed further, and in the next
+//! extension again.
 //!
-//! inst_1 itself is fenced in the exact form. That loses runs in which the first store reaches memory while the
-//! thread is inside the path, so there are ways back, q̄_i → p_i, behind a fence that waits for that
-//! store. Before other steps than loads they are seldom needed: if inst_{i+1} can be taken whatever happens, and
-//! changes neither memory nor the goal, it can as well be taken before the store reaches memory. At q̄_1 the
-//! fenced inst_1 is the way back.
+//! inst_1 itself is fenced in the exact form. That loses runs in which the first store reaches memory while
+//! the thread is inside the path, so there are ways back, q̄_i → p_i, behind a fence that waits for that
+//! store. Before other steps than loads they are seldom needed: if inst_{i+1} can be taken whatever happens,
+//! and changes neither memory nor the goal, it can as well be taken before the store reaches memory. At q̄_1
+//! the fenced inst_1 is the way back.
 //!
-//! All exits share one chain of stores, all ways back another; a register remembers which way out to take. So the
-//! emulation is as long as the path, and not its square.
+//! All exits share one chain of stores, all ways back another; a register remembers which way out to take. So
+//! the emulation is as long as the path, and not its square.
 
 use super::goal::{self, Places};
 use super::{COPY, DelayedPath, Form, origin};
@@ -153,8 +154,8 @@ impl Emulator<'_> {
         }
     }
 
-    /// Address and value go to registers of their own. The user's program has issued the store with the first step,
-    /// so that what goes wrong in a later one has gone wrong there too.
+    /// Address and value go to registers of their own. The user's program has issued the store with the first
+    /// step, so that what goes wrong in a later one has gone wrong there too.
     fn issue(&mut self, id: EdgeId, addr: &RegExpr, value: &RegExpr, from: Loc, to: Loc) {
         let origin = origin(self.old, id);
         let mut steps = Vec::new();
@@ -208,7 +209,8 @@ impl Emulator<'_> {
         let load = Instr::Load { dst, addr: addr.clone() };
         let mut at = from;
         if addr.may_divide_by_zero() {
-            // The load itself has to go wrong, and not a comparison, which has no counterpart in the user's program.
+            // The load itself has to go wrong, and not a comparison, which has no counterpart in the user's
+            // program.
             let (fine, wrong) = (self.inner(here), self.inner(here));
             self.branch(id, at, addr.defined(), (fine, wrong));
             self.edge(id, wrong, to, load.clone(), origin);
@@ -232,8 +234,8 @@ impl Emulator<'_> {
         self.edge(id, at, to, load, origin);
     }
 
-    /// Whatever leaves the path before this step leaves the emulation. `issue` is the edge that begins to issue the
-    /// path's first store.
+    /// Whatever leaves the path before this step leaves the emulation. `issue` is the edge that begins to
+    /// issue the path's first store.
     fn leave(&mut self, at: Loc, step: EdgeId, issue: usize) {
         let here = self.old.edge(step).from;
         let stores = self.issued.len();
@@ -285,8 +287,8 @@ impl Emulator<'_> {
         self.chain(&returns, Chain::Fenced, ret);
     }
 
-    /// The issued stores, one after the other, and every exit behind as many as it needs. Built from the end, so
-    /// that every step knows where it leads.
+    /// The issued stores, one after the other, and every exit behind as many as it needs. Built from the end,
+    /// so that every step knows where it leads.
     fn chain(&mut self, exits: &[Exit], chain: Chain, ret: Option<Reg>) {
         let Some(last) = exits.last() else { return };
         let ret = ret.map(Expr::Atom).filter(|_| exits.len() > 1);

@@ -1,10 +1,10 @@
 //! What does the goal mean in an extended program, and which steps can change it?
 //!
-//! A clause counts only while all buffers are empty. In the emulation a thread holds issued stores in registers, so
-//! it stands where no clause counts; but if a clause does not look at memory, what is issued may as well drain
-//! first: then a location of the emulation satisfies a clause that asks for the location it stands for. All
-//! other clauses do not hold inside the emulation at all. Clauses about final states need nothing: no thread ends
-//! inside.
+//! A clause counts only while all buffers are empty. In the emulation a thread holds issued stores in
+//! registers, so it stands where no clause counts; but if a clause does not look at memory, what is issued
+//! may as well drain first: then a location of the emulation satisfies a clause that asks for the location it
+//! stands for. All other clauses do not hold inside the emulation at all. Clauses about final states need
+//! nothing: no thread ends inside.
 
 use crate::model::property::at_also;
 use crate::model::{Atom, BinOp, Edge, Expr, Loc, Pred, ThreadId, UnOp};
@@ -58,8 +58,8 @@ fn except_at(pred: Pred, t: ThreadId, locs: &[Loc]) -> Pred {
     more_kept_out(&pred, t, locs).unwrap_or_else(|| Expr::binary(BinOp::And, pred, not_at(t, locs.to_vec())))
 }
 
-/// The predicate with the conjunct of an earlier extension grown, if there was one: many extensions must not make a
-/// deep tree.
+/// The predicate with the conjunct of an earlier extension grown, if there was one: many extensions must not
+/// make a deep tree.
 fn more_kept_out(pred: &Pred, t: ThreadId, locs: &[Loc]) -> Option<Pred> {
     let Expr::Binary(BinOp::And, a, b) = pred else { return None };
     Some(match kept_out(b, t) {

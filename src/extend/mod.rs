@@ -1,18 +1,17 @@
 //! Which larger program does under SC what this one does under TSO when it delays the stores of a path?
 //!
-//! The extension R ⊕ σ of `[LazyTSO15]`, Section 3: along σ, from a store to a load, stores are *issued*
-//! into auxiliary registers instead of memory, loads look there first, and the stores reach memory when the path
+//! The extension R ⊕ σ of `[LazyTSO15]`, Section 3: along σ, from a store to a load, stores are *issued* into
+//! auxiliary registers instead of memory, loads look there first, and the stores reach memory when the path
 //! is over or left. `Exact` is the paper's construction: the program reaches the same goal states under TSO
-//! as before, and the first store of σ can no longer be delayed past σ's last load other than by the emulation.
-//! `Additive` is the form of its Section 5: everything of the old program stays and the path is added.
-//! Corrections to the paper: buffered stores are compared newest first; a path may also be returned from where it may
-//! block and where the goal looks, not before loads alone.
+//! as before, and the first store of σ can no longer be delayed past σ's last load other than by the
+//! emulation. `Additive` is the form of its Section 5: everything of the old program stays and the path is
+//! added. Corrections to the paper: buffered stores are compared newest first; a path may also be returned
+//! from where it may block and where the goal looks, not before loads alone.
 //!
 //! Every edge of an extended program carries its origin in the user's program, also after several extensions;
-//! `project` turns a run of the one into a run of the other with it.
-//! Invariant: locations, registers and edges of the old program keep their numbers.
-//! Not here: which path to take, which the oracle knows, and what is then reachable. `emulate` builds the thread,
-//! `goal` says what the goal means in it.
+//! `project` turns a run of the one into a run of the other with it. Invariant: locations, registers and
+//! edges of the old program keep their numbers. Not here: which path to take, which the oracle knows, and
+//! what is then reachable. `emulate` builds the thread, `goal` says what the goal means in it.
 
 mod emulate;
 mod goal;

@@ -1,4 +1,5 @@
-//! Extensions by hand. A path is given by its edges' numbers: an instruction has one, `if` has two, the jump first.
+//! Extensions by hand. A path is given by its edges' numbers: an instruction has one, `if` has two, the jump
+//! first.
 
 use super::*;
 use crate::engine::{self, ExplicitOptions, Options};
@@ -269,8 +270,8 @@ fn a_path_may_go_round_a_loop() {
     assert!(!reached(&user, &by(&user, 0, &[1, 2], Form::Exact)));
 }
 
-/// A loop with a store, beside which another edge leaves the loop. p stores twice, the first time too late for
-/// what it reads then.
+/// A loop with a store, beside which another edge leaves the loop. p stores twice, the first time too late
+/// for what it reads then.
 fn with_an_edge_beside_the_store(rest: &str) -> Extended {
     let source = "shared x, y, z
         thread p

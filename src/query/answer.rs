@@ -1,8 +1,8 @@
 //! What can the answer to a question be, and by which word is it told?
 //!
-//! Every question is asked so that it *holds* or *fails*: no forbidden state is reachable, SC and TSO are the same, there
-//! is no race, there is a repair. What an answer rests on differs from question to question and is left to the types;
-//! what counts as evidence is for `certify` to say.
+//! Every question is asked so that it *holds* or *fails*: no forbidden state is reachable, SC and TSO are the
+//! same, there is no race, there is a repair. What an answer rests on differs from question to question and
+//! is left to the types; what counts as evidence is for `certify` to say.
 
 use super::goal::Model;
 use super::stats::Stats;
@@ -83,21 +83,22 @@ impl Question {
 pub enum Proof {
     /// Every state of the model was visited, and none is a goal state.
     Exhausted,
-    /// No path through the threads leads to a goal state with the values that registers and cells can have at all.
+    /// No path through the threads leads to a goal state with the values that registers and cells can have at
+    /// all.
     Infeasible,
-    /// No SC run reaches the goal, and the program, with so many delays built into it, is robust: TSO adds nothing. If
-    /// `apart`, it is so apart from cells that nobody really reads.
+    /// No SC run reaches the goal, and the program, with so many delays built into it, is robust: TSO adds
+    /// nothing. If `apart`, it is so apart from cells that nobody really reads.
     Robust { delays: usize, apart: bool },
 }
 
 /// The final states of a program, as far as somebody looks at them.
 #[derive(Clone, Debug)]
 pub struct Outcomes {
-    /// The values of what is observed, in the order in which it was asked for: each combination once, all that there
-    /// are. Or the limit that ended the search before that was known.
+    /// The values of what is observed, in the order in which it was asked for: each combination once, all
+    /// that there are. Or the limit that ended the search before that was known.
     pub states: Result<BTreeSet<Vec<Value>>, Limit>,
-    /// Those of them that no run reaches with all buffers empty: a thread ends inside a block, and stores of others never
-    /// reach memory.
+    /// Those of them that no run reaches with all buffers empty: a thread ends inside a block, and stores of
+    /// others never reach memory.
     pub frozen: BTreeSet<Vec<Value>>,
     /// Whether some run ends in an error of a thread, and so in no final state.
     pub goes_wrong: bool,

@@ -1,5 +1,5 @@
-//! Which runs show that something fails? A [`Trace`] to a forbidden state, a [`Witness`] against robustness, a triangular
-//! [`Race`]. Here they are claims; `certify` makes evidence of those that are true.
+//! Which runs show that something fails? A [`Trace`] to a forbidden state, a [`Witness`] against robustness,
+//! a triangular [`Race`]. Here they are claims; `certify` makes evidence of those that are true.
 
 use super::goal::Model;
 use super::trace::{Event, Trap, delays};
@@ -14,8 +14,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The stores that a load of their own thread overtook, each with the last such load. A run under SC has none, and
-    /// no flushes to tell by.
+    /// The stores that a load of their own thread overtook, each with the last such load. A run under SC has
+    /// none, and no flushes to tell by.
     pub fn delays(&self) -> Vec<(usize, usize)> {
         match self.model {
             Model::Sc => vec![],
@@ -33,8 +33,8 @@ pub enum Against {
     Trap(ThreadId, Trap),
 }
 
-/// A run that no SC run is like: a thread delays a store past a load of its own, and what other threads do after
-/// the load leads back to the store ([LazyTSO], Figure 5).
+/// A run that no SC run is like: a thread delays a store past a load of its own, and what other threads do
+/// after the load leads back to the store ([LazyTSO15], Figure 5).
 #[derive(Clone, Debug)]
 pub struct Witness {
     /// The whole computation, from the initial state.
@@ -58,8 +58,8 @@ impl Witness {
     }
 }
 
-/// A triangular race: an SC run in which a thread stores, then loads another cell while its store could still be in its
-/// buffer, and then another thread writes that cell.
+/// A triangular race: an SC run in which a thread stores, then loads another cell while its store could still
+/// be in its buffer, and then another thread writes that cell.
 #[derive(Clone, Debug)]
 pub struct Race {
     /// The whole run, from the initial state to the write.
@@ -67,7 +67,8 @@ pub struct Race {
     /// The thread's last store before the load.
     pub store: usize,
     pub load: usize,
-    /// The other thread's write to what was loaded, the first since; or the beginning of a block that may write it.
+    /// The other thread's write to what was loaded, the first since; or the beginning of a block that may
+    /// write it.
     pub write: usize,
 }
 

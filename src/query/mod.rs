@@ -1,9 +1,9 @@
 //! The words that every engine and every report share: what is asked ([`Goal`]), what may be spent
-//! ([`Limits`], of the module of that name), what happened ([`Event`]), what that shows ([`Trace`], [`Witness`], [`Race`])
-//! and what the answer is ([`Answer`]).
+//! ([`Limits`], of the module of that name), what happened ([`Event`]), what that shows ([`Trace`],
+//! [`Witness`], [`Race`]) and what the answer is ([`Answer`]).
 //!
-//! All of it is plain data. Who finds an answer is the engines' business, who believes it that of `certify`, who prints it
-//! the reports'.
+//! All of it is plain data. Who finds an answer is the engines' business, who believes it that of `certify`,
+//! who prints it the reports'.
 
 mod answer;
 mod evidence;
@@ -19,4 +19,4 @@ pub use evidence::{Against, Race, Relation, Trace, Witness};
 pub use goal::{Clause, Goal, Model, When, at, clause_holds};
 pub use reductions::{Reduction, Reductions};
 pub use stats::{AttackCount, Delay, Round, Stats};
-pub use trace::{Act, Action, Event, Kind, Source, Trap, delays};
+pub use trace::{Act, Action, Event, EventKind, Source, Trap, delays};

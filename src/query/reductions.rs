@@ -1,8 +1,8 @@
-//! Which reductions are on? The one table of them: a row here is a field, a switch of the command line with its help,
-//! a row of the documentation and an entry of the tests' list.
+//! Which reductions are on? The one table of them: a row here is a field, a switch of the command line with
+//! its help, a row of the documentation and an entry of the tests' list.
 //!
-//! A reduction leaves out what cannot change the answer. Each can be switched off, for doubters and for tests.
-//! Not here: what a reduction does. The machine that has it says so where it is done.
+//! A reduction leaves out what cannot change the answer. Each can be switched off, for doubters and for
+//! tests. Not here: what a reduction does. The machine that has it says so where it is done.
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,8 @@ reductions! {
     faint: "no-faint" or "no-mute", "Stores faint cells, which nobody really reads";
     /// Of states that differ by the names of interchangeable threads alone one is stored.
     symmetry: "no-symmetry", "Stores states that differ by the names of interchangeable threads alone";
-    /// A load that the goal cannot see is done where it begins to matter, and so is a store under TSO: both are movers.
+    /// A load that the goal cannot see is done where it begins to matter, and so is a store under TSO: both
+    /// are movers.
     movers: "no-movers" or "no-late", "Does every load, and under TSO every store, where it stands; uses sleep sets instead";
     /// Under TSO, a store of what its cell holds anyway does not enter the buffer.
     silent: "no-silent", "Buffers silent stores too: those of what the thread, which alone writes the cell, wrote last";

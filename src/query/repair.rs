@@ -1,4 +1,5 @@
-//! The words of repair: what may be changed in a program, what the change is for, and which changes are enough.
+//! The words of repair: what may be changed in a program, what the change is for, and which changes are
+//! enough.
 
 use crate::limits::Limit;
 use crate::model::{EdgeId, Loc, ThreadId};

@@ -1,7 +1,7 @@
 //! What happened? Scheduling decisions, the events they lead to, and runs made of them.
 //!
-//! A sequence of [`Action`]s determines a run; its [`Event`]s say what a reader wants to know about each step. Which runs
-//! count as evidence, and for what, is in `evidence`.
+//! A sequence of [`Action`]s determines a run; its [`Event`]s say what a reader wants to know about each
+//! step. Which runs count as evidence, and for what, is in `evidence`.
 
 use crate::model::{Addr, EdgeId, Instr, ThreadId, Value};
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ pub enum Act {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum EventKind {
     Load,
     Store,
     Flush,
@@ -40,27 +40,27 @@ pub enum Kind {
     Locked,
 }
 
-impl Kind {
-    pub fn of(instr: &Instr) -> Kind {
+impl EventKind {
+    pub fn of(instr: &Instr) -> EventKind {
         match instr {
-            Instr::Load { .. } => Kind::Load,
-            Instr::Store { .. } => Kind::Store,
-            Instr::Fence => Kind::Fence,
-            Instr::Assign { .. } | Instr::Any { .. } => Kind::Assign,
-            Instr::Assume(_) | Instr::Assert(_) | Instr::Nop => Kind::Assume,
-            Instr::Rmw { .. } | Instr::Lock | Instr::Unlock => Kind::Locked,
+            Instr::Load { .. } => EventKind::Load,
+            Instr::Store { .. } => EventKind::Store,
+            Instr::Fence => EventKind::Fence,
+            Instr::Assign { .. } | Instr::Any { .. } => EventKind::Assign,
+            Instr::Assume(_) | Instr::Assert(_) | Instr::Nop => EventKind::Assume,
+            Instr::Rmw { .. } | Instr::Lock | Instr::Unlock => EventKind::Locked,
         }
     }
 
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Load => "load",
-            Kind::Store => "store",
-            Kind::Flush => "flush",
-            Kind::Fence => "fence",
-            Kind::Assign => "assign",
-            Kind::Assume => "assume",
-            Kind::Locked => "locked",
+            EventKind::Load => "load",
+            EventKind::Store => "store",
+            EventKind::Flush => "flush",
+            EventKind::Fence => "fence",
+            EventKind::Assign => "assign",
+            EventKind::Assume => "assume",
+            EventKind::Locked => "locked",
         }
     }
 }
@@ -77,7 +77,7 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub action: Action,
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The edge of the instruction; for a flush, that of its store.
     pub edge: EdgeId,
     pub address: Option<Addr>,
@@ -97,8 +97,8 @@ impl Event {
     }
 }
 
-/// The stores that a load of their own thread overtook, each with the last such load: one that found its value in
-/// memory while the store was waiting.
+/// The stores that a load of their own thread overtook, each with the last such load: one that found its
+/// value in memory while the store was waiting.
 pub fn delays(events: &[Event]) -> Vec<(usize, usize)> {
     let mut flushed = vec![events.len(); events.len()];
     let mut loads: HashMap<ThreadId, Vec<usize>> = HashMap::new();
@@ -115,6 +115,6 @@ pub fn delays(events: &[Event]) -> Vec<(usize, usize)> {
         let last = own.partition_point(|&load| load < flushed[store]).checked_sub(1)?;
         Some(own[last]).filter(|&load| load > store)
     };
-    let stores = (0..events.len()).filter(|&k| events[k].kind == Kind::Store);
+    let stores = (0..events.len()).filter(|&k| events[k].kind == EventKind::Store);
     stores.filter_map(|store| Some((store, overtaker(store)?))).collect()
 }

@@ -1,8 +1,9 @@
-//! What may a search spend on its own account? Whoever lets several searches take turns gives each a [`Budget`]. It is not
-//! one of the user's limits, and having spent it is not an answer: [`Spent`] says so in the type.
+//! What may a search spend on its own account? Whoever lets several searches take turns gives each a
+//! [`Budget`]. It is not one of the user's limits, and having spent it is not an answer: [`Spent`] says so in
+//! the type.
 
-/// Most states that a search may store, if that is not up to the user's limits alone. Long states count for several:
-/// their buffers are long, or their program has grown, and looking at them takes as much longer.
+/// Most states that a search may store, if that is not up to the user's limits alone. Long states count for
+/// several: their buffers are long, or their program has grown, and looking at them takes as much longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget(Option<u64>);
 

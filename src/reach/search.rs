@@ -8,8 +8,8 @@ pub enum Order {
     DepthFirst,
     /// States that the machine ranks lowest come first; among equals, the older ones.
     BestFirst,
-    /// For goals that are likely: every other worker goes depth first, the rest take what the machine ranks lowest; among
-    /// equals, the newer ones. What one has seen the others need not look at.
+    /// For goals that are likely: every other worker goes depth first, the rest take what the machine ranks
+    /// lowest; among equals, the newer ones. What one has seen the others need not look at.
     Hunt,
 }
 
@@ -32,8 +32,8 @@ impl Search {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goals {
     First,
-    /// One for each number that the machine gives to goals, as far as they are found before so many states are stored
-    /// after the first goal.
+    /// One for each number that the machine gives to goals, as far as they are found before so many states
+    /// are stored after the first goal.
     Several {
         patience: u64,
     },

@@ -1,8 +1,8 @@
 //! Program and changes in, changed program out.
 //!
-//! Invariant: locations, registers and edges of the program keep their numbers, so that a run of the changed program
-//! tells which instructions of the old one were taken; what is new has higher numbers. A thread that stands before
-//! or behind an inserted fence counts as standing at the location of old.
+//! Invariant: locations, registers and edges of the program keep their numbers, so that a run of the changed
+//! program tells which instructions of the old one were taken; what is new has higher numbers. A thread that
+//! stands before or behind an inserted fence counts as standing at the location of old.
 
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::property::at_also;
@@ -64,8 +64,8 @@ fn insert_fences(parts: &mut ProgramParts, thread: ThreadId, places: &[Loc]) {
     }
 }
 
-/// The store becomes a swap. What it finds goes to a register that the thread did not have, the same for all its
-/// locked stores: it is the one after the `own` registers.
+/// The store becomes a swap. What it finds goes to a register that the thread did not have, the same for all
+/// its locked stores: it is the one after the `own` registers.
 fn make_atomic(thread: &mut ThreadParts, store: usize, own: usize) {
     let Instr::Store { addr, value } = thread.edges[store].instr.clone() else {
         unreachable!("only stores are made atomic")

@@ -1,10 +1,11 @@
-//! What may be changed, and at what cost? Elements for the hitting set: places for fences, stores that may be locked,
-//! fences that may go.
+//! What may be changed, and at what cost? Elements for the hitting set: places for fences, stores that may be
+//! locked, fences that may go.
 //!
-//! A place is a location; a fence there sits between everything that enters it and everything that leaves it. Only
-//! places behind a store with no fence in between can matter, and nothing can be inserted in the middle of one
-//! instruction of the user's text. A fence at a thread's end, behind its last instruction, keeps states with a store
-//! of the thread in its buffer from being final: those that another thread's block has frozen.
+//! A place is a location; a fence there sits between everything that enters it and everything that leaves it.
+//! Only places behind a store with no fence in between can matter, and nothing can be inserted in the middle
+//! of one instruction of the user's text. A fence at a thread's end, behind its last instruction, keeps
+//! states with a store of the thread in its buffer from being final: those that another thread's block has
+//! frozen.
 
 use crate::model::{Edge, EdgeId, Instr, Loc, MAX_REGISTERS, Program, PropertyKind, Thread, ThreadId};
 use crate::query::repair::Change;
@@ -81,8 +82,9 @@ impl Candidates {
         self.numbers.get(&Change::Fence { thread, at }).copied()
     }
 
-    /// The changes that would keep a thread from taking these edges with the first one's store in its buffer until the
-    /// last one is taken. The last may be a store that never reaches memory: locked, it could not have come then.
+    /// The changes that would keep a thread from taking these edges with the first one's store in its buffer
+    /// until the last one is taken. The last may be a store that never reaches memory: locked, it could not
+    /// have come then.
     pub fn against(&self, program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<usize> {
         let own = program.thread(thread);
         let fences = path[1..].iter().map(|&e| Change::Fence { thread, at: own.edge(e).from });

@@ -1,13 +1,14 @@
-//! Which fewest fences repair the program? An implicit hitting set, which gives optimal answers.
+//! Which fewest fences repair the program? An implicit hitting set ([MorenoKarp13]), which gives optimal
+//! answers.
 //!
-//! A run against the aim is a *core*: the changes of which at least one is needed to prevent it. For a witness these
-//! are the places between its store and its load; for a trace those of each store that its thread's later steps
-//! overtook, since where nothing overtakes a store, the store might as well have come later, behind any fence. A
-//! cheapest choice that hits all cores known so far is put into the program, which is then checked from scratch: a new
-//! run is a new core, and none means that the choice is enough. It is optimal, for whatever is enough hits every
-//! core. Each core misses the choice it refutes, so the search ends.
-//! Not here: solving the hitting sets (`hitting`), what may be changed (`candidates`), changing it (`apply`). Nothing here
-//! knows text or files.
+//! A run against the aim is a *core*: the changes of which at least one is needed to prevent it. For a
+//! witness these are the places between its store and its load; for a trace those of each store that its
+//! thread's later steps overtook, since where nothing overtakes a store, the store might as well have come
+//! later, behind any fence. A cheapest choice that hits all cores known so far is put into the program, which
+//! is then checked from scratch: a new run is a new core, and none means that the choice is enough. It is
+//! optimal, for whatever is enough hits every core. Each core misses the choice it refutes, so the search
+//! ends. Not here: solving the hitting sets (`hitting`), what may be changed (`candidates`), changing it
+//! (`apply`). Nothing here knows text or files.
 
 mod apply;
 mod candidates;
@@ -20,7 +21,9 @@ use crate::engine::{self, Internal, LazyOptions, Options};
 use crate::hitting::{Cores, cost};
 use crate::model::{EdgeId, Invalid, Program, PropertyKind, ThreadId};
 use crate::query::repair::{Aim, Cheapest, Enough};
-use crate::query::{Act, Against, Answer, Event, Goal, Kind, Limit, Limits, Model, Stats, Trace, Witness};
+use crate::query::{
+    Act, Against, Answer, Event, EventKind, Goal, Limit, Limits, Model, Stats, Trace, Witness,
+};
 use candidates::Candidates;
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -59,14 +62,14 @@ pub fn prune(
     Search::new(base, candidates, wanted, options, limits).run()
 }
 
-/// States that may be stored to find more than one witness at a time: so many at first, twice as many each time that
-/// many were found, and so many at most. Where there are very many, few searches find them all.
+/// States that may be stored to find more than one witness at a time: so many at first, twice as many each
+/// time that many were found, and so many at most. Where there are very many, few searches find them all.
 const PATIENCE: u64 = 2_000;
 const MOST_PATIENCE: u64 = 128 * PATIENCE;
 const MANY_WITNESSES: usize = 5;
 
-/// Rounds of the lazy engine after which a choice is left undecided, unless the user says otherwise: one that loops can
-/// delay without end may take for ever.
+/// Rounds of the lazy engine after which a choice is left undecided, unless the user says otherwise: one that
+/// loops can delay without end may take for ever.
 const ROUNDS: u64 = 40;
 
 /// States that the check of one choice may store, and how many times as many as all SC states.
@@ -197,8 +200,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What makes the program robust, as far as the property is concerned: enough for whatever holds under SC, quickly found,
-    /// and so an upper bound.
+    /// What makes the program robust, as far as the property is concerned: enough for whatever holds under
+    /// SC, quickly found, and so an upper bound.
     fn robust(&mut self) -> Result<Option<Vec<usize>>, Internal> {
         let wanted = Wanted { aim: Aim::Robustness, list: 1 };
         let mut search =
@@ -213,8 +216,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The choice could not be decided. Where something is known to be enough, others are tried, unless the limit stands
-    /// for all of them.
+    /// The choice could not be decided. Where something is known to be enough, others are tried, unless the
+    /// limit stands for all of them.
     fn leave(&mut self, choice: &[usize], limit: Limit) -> Result<Option<RepairAnswer>, Internal> {
         let Some(robust) = self.robust.clone() else { return Ok(Some(Answer::Unknown(limit))) };
         let local = is_local(&limit);
@@ -258,8 +261,9 @@ impl<'a> Search<'a> {
         Ok(choice)
     }
 
-    /// Checks the program with the choice built in. A run against the aim is a new core; all changes of that core are
-    /// then built in as well, for what else there is, since heavily fenced programs are quickly checked.
+    /// Checks the program with the choice built in. A run against the aim is a new core; all changes of that
+    /// core are then built in as well, for what else there is, since heavily fenced programs are quickly
+    /// checked.
     fn try_choice(&mut self, choice: &[usize]) -> Result<Trial, Internal> {
         let mut tried: BTreeSet<usize> = choice.iter().copied().collect();
         let mut trial = Trial::Enough;
@@ -428,8 +432,8 @@ fn internal(wrong: Vec<Invalid>) -> Internal {
     engine::internal(&format!("a changed program is not valid: {}", wrong.join("; ")))
 }
 
-/// What the threads of the run do while a store of theirs waits in the buffer: paths from the store to the last step
-/// that could have waited for it.
+/// What the threads of the run do while a store of theirs waits in the buffer: paths from the store to the
+/// last step that could have waited for it.
 fn delayed_paths(run: &Counterexample) -> Vec<(ThreadId, Vec<EdgeId>)> {
     match run {
         Counterexample::Witness(witness) => vec![(witness.thread(), witness_path(witness))],
@@ -442,8 +446,8 @@ fn witness_path(witness: &Witness) -> Vec<EdgeId> {
     witness.path().iter().map(|&k| witness.events[k].edge).collect()
 }
 
-/// A store that never reaches memory waits to the end of its thread's part; others to the last load that overtakes
-/// them.
+/// A store that never reaches memory waits to the end of its thread's part; others to the last load that
+/// overtakes them.
 fn trace_paths(trace: &Trace) -> Vec<(ThreadId, Vec<EdgeId>)> {
     if trace.model == Model::Sc {
         return vec![];
@@ -460,7 +464,8 @@ fn is_flushed(events: &[Event], store: usize) -> bool {
 
 /// The stores that never reach memory.
 fn never_flushed(events: &[Event]) -> impl Iterator<Item = usize> {
-    let stores = (0..events.len()).filter(|&k| events[k].kind == Kind::Store && events[k].trap.is_none());
+    let stores =
+        (0..events.len()).filter(|&k| events[k].kind == EventKind::Store && events[k].trap.is_none());
     stores.filter(|&k| !is_flushed(events, k))
 }
 

@@ -1,9 +1,10 @@
 //! An answer as it is told, whoever it is told to: plain data, without width and without colour.
 //!
-//! One file for each question makes a [`Document`] of its answer; `text` and `json` render it. A renderer knows documents
-//! and no answers, so that a new one serves every question, and a new question every renderer.
+//! One file for each question makes a [`Document`] of its answer; `text` and `json` render it. A renderer
+//! knows documents and no answers, so that a new one serves every question, and a new question every
+//! renderer.
 
-use super::steps::Steps;
+use super::steps::RunTable;
 use super::table::{Table, Tone};
 use crate::query::{Question, Verdict};
 use serde_json::{Map, Value};
@@ -36,7 +37,7 @@ pub enum Block {
     Paragraph(Paragraph),
     Table(Table),
     /// A run, step by step.
-    Run(Steps),
+    Run(RunTable),
     Change(ChangedLines),
     Facts(Vec<Fact>),
 }

@@ -1,7 +1,8 @@
-//! What does the control flow look like? Graphviz text: one cluster for each thread, instructions on the arrows.
+//! What does the control flow look like? Graphviz text: one cluster for each thread, instructions on the
+//! arrows.
 //!
-//! A thread's end is a double circle, its beginning has an arrow from nowhere, and locations that a property names
-//! are filled. Names of the program appear in labels alone, escaped; node names are numbers.
+//! A thread's end is a double circle, its beginning has an arrow from nowhere, and locations that a property
+//! names are filled. Names of the program appear in labels alone, escaped; node names are numbers.
 
 use crate::limits::{Limit, Limits, Text};
 use crate::model::{Atom, Loc, Program, ThreadId};

@@ -1,4 +1,5 @@
-//! Which cheapest changes repair the program? Each with the user's text around it, or the run that nothing repairs.
+//! Which cheapest changes repair the program? Each with the user's text around it, or the run that nothing
+//! repairs.
 
 use super::document::{Block, ChangedLines, Document, Fact};
 use super::site::{Side, Site, around, by_line, place};

@@ -1,7 +1,7 @@
 //! The document for scripts: one object, with the fields that the command line promises.
 //!
-//! Fields may be added and are never renamed. What an event does not have (an address, a value) is left out. The fields
-//! that answers to several questions share are made here; the others where the document is.
+//! Fields may be added and are never renamed. What an event does not have (an address, a value) is left out.
+//! The fields that answers to several questions share are made here; the others where the document is.
 
 use super::document::Document;
 use crate::model::{Program, Value as Number};

@@ -1,9 +1,10 @@
 //! What do people and scripts get to see? Programs and answers as text, JSON and graphs.
 //!
-//! For each question a file says what there is to tell (`check`, `robust`, `triangular`, `fence`, with `site` for places in
-//! the user's text); what comes of it is a [`Document`](document::Document), with runs as tables of `steps`, and renderers
-//! know nothing else: `text` for people, `json` for scripts. `outcomes` lists final states as herd does; `listing` and
-//! `dot` show programs. Nothing here searches, reads files or knows a terminal; width and colour are arguments.
+//! For each question a file says what there is to tell (`check`, `robust`, `triangular`, `fence`, with `site`
+//! for places in the user's text); what comes of it is a [`Document`](document::Document), with runs as
+//! tables of `steps`, and renderers know nothing else: `text` for people, `json` for scripts. `outcomes`
+//! lists final states as herd does; `listing` and `dot` show programs. Nothing here searches, reads files or
+//! knows a terminal; width and colour are arguments.
 
 pub mod check;
 pub mod document;
@@ -57,8 +58,8 @@ fn count_of(count: u64, noun: &str) -> String {
 /// Items that a report lists before it only counts them.
 const LISTED: usize = 4;
 
-/// A list that stays short: equal items once with their number, in the order in which they first come, and how many
-/// more there are.
+/// A list that stays short: equal items once with their number, in the order in which they first come, and
+/// how many more there are.
 fn shortened(items: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut groups: Vec<(String, u64)> = Vec::new();
     for item in items {

@@ -1,7 +1,8 @@
-//! Which final states are there? A list in the shape that herd gives it, for people and scripts that know herd.
+//! Which final states are there? A list in the shape that herd gives it, for people and scripts that know
+//! herd.
 //!
-//! Where herd counts executions, states are counted here: an execution graph is nothing that exploring knows of.
-//! So `Witnesses` and `Observation` have other numbers than herd's, with the same word between them.
+//! Where herd counts executions, states are counted here: an execution graph is nothing that exploring knows
+//! of. So `Witnesses` and `Observation` have other numbers than herd's, with the same word between them.
 
 use super::{json, limit_reached};
 use crate::model::litmus::{Litmus, Shown};

@@ -1,5 +1,5 @@
-//! Do SC and TSO have the same behaviours? The witness: which store was overtaken by which load, what the other threads
-//! did in between, why no SC run can look like that, and the whole run.
+//! Do SC and TSO have the same behaviours? The witness: which store was overtaken by which load, what the
+//! other threads did in between, why no SC run can look like that, and the whole run.
 
 use super::document::{Block, Document, Fact};
 use super::table::{Align, Cell, Table, Tone};

@@ -68,8 +68,8 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Is one new line of text beside the instruction all that there is to it? Not at a thread's end to which several lines
-    /// lead, or a label: what jumps there would pass such a line by.
+    /// Is one new line of text beside the instruction all that there is to it? Not at a thread's end to which
+    /// several lines lead, or a label: what jumps there would pass such a line by.
     pub fn is_one_line(&self) -> bool {
         self.side != Side::Behind || self.ends.len() == 1 && self.label.is_none()
     }

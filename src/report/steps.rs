@@ -1,27 +1,28 @@
-//! How did it happen? A run as a table of its steps: what each event is, in the words of the file, and what it did, the
-//! value it read and from where, the memory it changed, the buffer it left.
+//! How did it happen? A run as a table of its steps: what each event is, in the words of the file, and what
+//! it did, the value it read and from where, the memory it changed, the buffer it left.
 //!
-//! Stores that wait in a buffer and the flushes that end the wait refer to each other by row. Buffers, memory and registers
-//! are recomputed by walking the events; whether the events are a run of the program is for `certify` to judge.
+//! Stores that wait in a buffer and the flushes that end the wait refer to each other by row. Buffers, memory
+//! and registers are recomputed by walking the events; whether the events are a run of the program is for
+//! `certify` to judge.
 
 use super::document::{Block, Paragraph};
 use super::table::Tone;
 use super::{equation, trap_words};
 use crate::model::{Addr, Atom, Expr, Instr, Program, PropertyKind, Thread, ThreadId, UnOp, Value};
-use crate::query::{Against, Event, Kind, Model, Source, Trace};
+use crate::query::{Against, Event, EventKind, Model, Source, Trace};
 use std::collections::VecDeque;
 
 /// The steps of a run.
 #[derive(Clone, Debug)]
-pub struct Steps {
+pub struct RunTable {
     /// The names of the threads that take part.
     pub threads: Vec<String>,
-    pub rows: Vec<StepRow>,
+    pub rows: Vec<RunRow>,
 }
 
 /// What one event is, in words. Threads are given by their places among those that take part.
 #[derive(Clone, Debug)]
-pub struct StepRow {
+pub struct RunRow {
     pub starred: bool,
     pub thread: usize,
     pub line: u32,
@@ -37,8 +38,8 @@ pub struct StepRow {
 
 /// A run to a forbidden state, and what that state is against.
 pub fn trace(program: &Program, trace: &Trace) -> [Block; 2] {
-    let (steps, walk) = walked(program, trace.model, &trace.events, &[]);
-    let lines = vec![ending(program, trace, &walk)];
+    let (steps, simulation) = walked(program, trace.model, &trace.events, &[]);
+    let lines = vec![ending(program, trace, &simulation)];
     [Block::Run(steps), Block::Paragraph(Paragraph { lines, items: vec![], tone: Tone::Bad })]
 }
 
@@ -47,21 +48,26 @@ pub fn run(program: &Program, model: Model, events: &[Event], starred: &[usize])
     Block::Run(walked(program, model, events, starred).0)
 }
 
-fn walked<'a>(program: &'a Program, model: Model, events: &[Event], starred: &[usize]) -> (Steps, Walk<'a>) {
+fn walked<'a>(
+    program: &'a Program,
+    model: Model,
+    events: &[Event],
+    starred: &[usize],
+) -> (RunTable, Simulation<'a>) {
     // Threads that do nothing need no column.
     let takes_part = |t: &ThreadId| events.iter().any(|e| e.thread() == *t);
     let threads: Vec<ThreadId> = program.thread_ids().filter(takes_part).collect();
-    let mut walk = Walk::new(program, model, &threads);
-    let mut rows: Vec<StepRow> = events.iter().enumerate().map(|(k, e)| walk.row(k, e)).collect();
+    let mut simulation = Simulation::new(program, model, &threads);
+    let mut rows: Vec<RunRow> = events.iter().enumerate().map(|(k, e)| simulation.row(k, e)).collect();
     for &k in starred {
         rows[k].starred = true;
     }
     let threads = threads.into_iter().map(|t| program.thread(t).name().to_string()).collect();
-    (Steps { threads, rows }, walk)
+    (RunTable { threads, rows }, simulation)
 }
 
 /// The state of the run, as far as the rows need it.
-struct Walk<'a> {
+struct Simulation<'a> {
     program: &'a Program,
     model: Model,
     memory: Vec<Value>,
@@ -72,14 +78,14 @@ struct Walk<'a> {
     places: Vec<usize>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Simulation<'a> {
     fn new(program: &'a Program, model: Model, taking_part: &[ThreadId]) -> Self {
         let threads = program.threads();
         let mut places = vec![0; threads.len()];
         for (place, t) in taking_part.iter().enumerate() {
             places[t.index()] = place;
         }
-        Walk {
+        Simulation {
             program,
             model,
             memory: program.initial_memory().to_vec(),
@@ -90,7 +96,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn row(&mut self, index: usize, event: &Event) -> StepRow {
+    fn row(&mut self, index: usize, event: &Event) -> RunRow {
         let t = event.thread();
         let thread = self.program.thread(t);
         let edge = thread.edge(event.edge);
@@ -98,18 +104,18 @@ impl<'a> Walk<'a> {
             Some(trap) => (trap_words(trap), Tone::Bad),
             None => self.effect(index, event, &edge.instr),
         };
-        let quiet = matches!(event.kind, Kind::Assign | Kind::Assume) && event.trap.is_none();
+        let quiet = matches!(event.kind, EventKind::Assign | EventKind::Assume) && event.trap.is_none();
         if quiet {
             effect_tone = Tone::Quiet;
         }
         let moved = event.trap.is_none()
-            && (event.kind == Kind::Flush || event.kind == Kind::Store && self.model == Model::Tso);
-        StepRow {
+            && (event.kind == EventKind::Flush || event.kind == EventKind::Store && self.model == Model::Tso);
+        RunRow {
             starred: false,
             thread: self.places[t.index()],
             line: edge.line,
             text: instruction(self.program, thread, event),
-            tone: if quiet || event.kind == Kind::Flush { Tone::Quiet } else { Tone::Plain },
+            tone: if quiet || event.kind == EventKind::Flush { Tone::Quiet } else { Tone::Plain },
             block: self.block(t, event, &edge.instr).map(|(owner, bar)| (self.places[owner.index()], bar)),
             effect,
             effect_tone,
@@ -120,28 +126,28 @@ impl<'a> Walk<'a> {
     /// Lets the event happen, and says what it did.
     fn effect(&mut self, index: usize, event: &Event, instr: &Instr) -> (String, Tone) {
         let (t, value) = (event.thread(), event.value.unwrap_or_default());
-        if let Some(dst) = instr.target().filter(|_| event.kind != Kind::Flush) {
+        if let Some(dst) = instr.target().filter(|_| event.kind != EventKind::Flush) {
             self.registers[t.index()][dst.index()] = value;
         }
         match (event.kind, event.address) {
-            (Kind::Load, _) => (self.loaded(t, instr, event), Tone::Plain),
-            (Kind::Store, Some(a)) if self.model == Model::Tso => {
+            (EventKind::Load, _) => (self.loaded(t, instr, event), Tone::Plain),
+            (EventKind::Store, Some(a)) if self.model == Model::Tso => {
                 self.buffers[t.index()].push_back((a, value));
                 let name = self.program.cell_name(a);
                 (format!("{} waits in the buffer", equation(&name, value)), Tone::Plain)
             }
-            (Kind::Store, Some(a)) => (self.changed(a, value), Tone::Change),
-            (Kind::Flush, Some(a)) => {
+            (EventKind::Store, Some(a)) => (self.changed(a, value), Tone::Change),
+            (EventKind::Flush, Some(a)) => {
                 self.buffers[t.index()].pop_front();
                 (format!("{}{}", self.changed(a, value), flushed(index, event)), Tone::Change)
             }
-            (Kind::Locked, Some(a)) => {
+            (EventKind::Locked, Some(a)) => {
                 let read = self.loaded(t, instr, event);
                 let left = event.written.map(|v| self.changed(a, v));
                 (left.map_or(read.clone(), |left| format!("{read}; {left}")), Tone::Change)
             }
-            (Kind::Assign, _) => (self.assigned(t, instr, value), Tone::Quiet),
-            (Kind::Assume, _) => (condition(self.program.thread(t), instr), Tone::Quiet),
+            (EventKind::Assign, _) => (self.assigned(t, instr, value), Tone::Quiet),
+            (EventKind::Assume, _) => (condition(self.program.thread(t), instr), Tone::Quiet),
             _ => (String::new(), Tone::Plain),
         }
     }
@@ -175,11 +181,11 @@ impl<'a> Walk<'a> {
 
     fn block(&mut self, t: ThreadId, event: &Event, instr: &Instr) -> Option<(ThreadId, char)> {
         match instr {
-            Instr::Lock if event.kind == Kind::Locked => {
+            Instr::Lock if event.kind == EventKind::Locked => {
                 self.owner = Some(t);
                 Some((t, '┌'))
             }
-            Instr::Unlock if event.kind == Kind::Locked => self.owner.take().map(|owner| (owner, '└')),
+            Instr::Unlock if event.kind == EventKind::Locked => self.owner.take().map(|owner| (owner, '└')),
             _ => self.owner.map(|owner| (owner, '│')),
         }
     }
@@ -205,7 +211,7 @@ fn flushed(index: usize, event: &Event) -> String {
 pub fn instruction(program: &Program, thread: &Thread, event: &Event) -> String {
     let edge = thread.edge(event.edge);
     match (event.kind, event.address) {
-        (Kind::Flush, Some(a)) => format!("flush {}", program.cell_name(a)),
+        (EventKind::Flush, Some(a)) => format!("flush {}", program.cell_name(a)),
         _ if edge.text.is_empty() => thread.show_instr(program, &edge.instr),
         _ => edge.text.clone(),
     }
@@ -221,7 +227,7 @@ fn condition(thread: &Thread, instr: &Instr) -> String {
 }
 
 /// What the last state is against, in the words of the file, and the values that make it so.
-fn ending(program: &Program, trace: &Trace, walk: &Walk) -> String {
+fn ending(program: &Program, trace: &Trace, simulation: &Simulation) -> String {
     match trace.against {
         Against::Trap(t, trap) => {
             let thread = program.thread(t);
@@ -246,7 +252,7 @@ fn ending(program: &Program, trace: &Trace, walk: &Walk) -> String {
             };
             let mut values: Vec<String> = Vec::new();
             property.pred.for_each_atom(&mut |atom| {
-                if let Some(v) = walk.value(atom) {
+                if let Some(v) = simulation.value(atom) {
                     let text = equation(&program.show_atom(atom), v);
                     if !values.contains(&text) {
                         values.push(text);

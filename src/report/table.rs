@@ -1,7 +1,7 @@
 //! Columns that line up: cells of plain text with a tone, padded before they are coloured.
 //!
-//! A column is as wide as its widest cell; cells to the right of it can be added without touching the rest. The
-//! tones are the whole palette: what a tone looks like is decided here and nowhere else.
+//! A column is as wide as its widest cell; cells to the right of it can be added without touching the rest.
+//! The tones are the whole palette: what a tone looks like is decided here and nowhere else.
 
 use anstyle::{AnsiColor, Style};
 

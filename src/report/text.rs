@@ -1,11 +1,11 @@
 //! The document for people: the verdict on a line of its own, then why, then, if asked for, what it cost.
 //!
-//! Blocks are set apart by empty lines. Runs have one row for each event and one column for each thread: the instruction
-//! stands in its thread's column, as the file has it; to the right, what it did. If the columns do not fit the width,
-//! there is one, with the thread's name in front.
+//! Blocks are set apart by empty lines. Runs have one row for each event and one column for each thread: the
+//! instruction stands in its thread's column, as the file has it; to the right, what it did. If the columns
+//! do not fit the width, there is one, with the thread's name in front.
 
 use super::document::{Block, ChangedLines, Document, Fact, Paragraph, SourceLine};
-use super::steps::{StepRow, Steps};
+use super::steps::{RunRow, RunTable};
 use super::table::{Align, Cell, Color, Table, Tone, paint};
 use crate::query::Verdict;
 
@@ -86,7 +86,7 @@ fn changed(change: &ChangedLines, style: Style) -> String {
     change.places.iter().map(item).chain(change.excerpt.iter().map(line)).collect()
 }
 
-fn run(steps: &Steps, style: Style) -> String {
+fn run(steps: &RunTable, style: Style) -> String {
     let wide = table(steps, Columns::PerThread);
     let table = if wide.width(INDENT) <= style.width { wide } else { table(steps, Columns::One) };
     table.render(INDENT, style.color())
@@ -99,7 +99,7 @@ enum Columns {
     One,
 }
 
-fn table(steps: &Steps, columns: Columns) -> Table {
+fn table(steps: &RunTable, columns: Columns) -> Table {
     let shown = if columns == Columns::PerThread { steps.threads.len() } else { 2 };
     let mut aligned = vec![Align::Left, Align::Right];
     aligned.extend(vec![Align::Left; shown]);
@@ -125,7 +125,7 @@ fn table(steps: &Steps, columns: Columns) -> Table {
     table
 }
 
-fn heading(steps: &Steps, columns: Columns) -> Vec<Cell> {
+fn heading(steps: &RunTable, columns: Columns) -> Vec<Cell> {
     let mut cells = vec![Cell::default(), Cell::default()];
     match columns {
         Columns::PerThread => {
@@ -142,7 +142,7 @@ fn heading(steps: &Steps, columns: Columns) -> Vec<Cell> {
 }
 
 /// What a row shows in a thread's column: its instruction, and the bar of a block it holds.
-fn in_column(row: &StepRow, t: usize) -> Cell {
+fn in_column(row: &RunRow, t: usize) -> Cell {
     match (row.thread == t, row.block) {
         (true, Some((owner, bar))) if owner == t => Cell::new(format!("{bar} {}", row.text), row.tone),
         (true, _) => Cell::new(row.text.clone(), row.tone),

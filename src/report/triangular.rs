@@ -1,5 +1,5 @@
-//! Is there no triangular race? The race: which load could overtake which store, who writes what was loaded, what that
-//! does and does not mean, and the run.
+//! Is there no triangular race? The race: which load could overtake which store, who writes what was loaded,
+//! what that does and does not mean, and the run.
 
 use super::document::{Block, Document, Fact};
 use super::robust::{in_words, on_the_way, spent};

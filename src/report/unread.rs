@@ -1,4 +1,5 @@
-//! What is said of a file that was not read to its end, since a limit was reached: `unknown`, and which limit it was.
+//! What is said of a file that was not read to its end, since a limit was reached: `unknown`, and which limit
+//! it was.
 
 use super::document::{Block, Document};
 use super::{capitalised, json, limit_reached};

@@ -201,19 +201,19 @@ struct Loads {
     cells: Vec<u64>,
     /// How many kinds there are.
     kinds: usize,
-    by_address: HashMap<Value, Kind>,
+    by_address: HashMap<Value, LoadClass>,
     /// Per location the numbers of the loads that begin there.
     at: BTreeMap<usize, Vec<usize>>,
 }
 
 struct Load {
     edge: EdgeId,
-    kind: Kind,
+    kind: LoadClass,
 }
 
 /// Loads that may touch the same cells and have the same address, if that is a constant.
 #[derive(Clone, Copy)]
-struct Kind {
+struct LoadClass {
     number: usize,
     /// The cells, by their place in the list.
     cells: usize,
@@ -233,7 +233,7 @@ impl Loads {
                 loads.cells.push(touched);
             }
             let fresh = kinds.len();
-            let kind = Kind { number: *kinds.entry((touched, address)).or_insert(fresh), cells };
+            let kind = LoadClass { number: *kinds.entry((touched, address)).or_insert(fresh), cells };
             loads.by_address.extend(address.map(|address| (address, kind)));
             loads.at.entry(e.from.index()).or_default().push(loads.edges.len());
             loads.edges.push(Load { edge, kind });
@@ -272,7 +272,7 @@ impl Ahead {
 
     fn insert(&mut self, load: usize, loads: &Loads) {
         let word = &mut Rc::make_mut(&mut self.loads[load / (64 * PIECE)])[load / 64 % PIECE];
-        let Kind { number, cells } = loads.edges[load].kind;
+        let LoadClass { number, cells } = loads.edges[load].kind;
         if *word >> (load % 64) & 1 == 0 {
             *word |= 1 << (load % 64);
             Rc::make_mut(&mut self.kinds[number / PIECE])[number % PIECE] += 1;

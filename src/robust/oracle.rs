@@ -1,15 +1,15 @@
 //! Is there a witness? One search for all attacks, and the computation it finds.
 //!
-//! All attacks share a search, and so the SC states of its phase 1. Attacks that have begun come before new SC
-//! states, and what began earlier comes before what began later, so that the first witness has few steps before its
-//! store and few after it. What is found is a sequence of decisions, a *suspect*: `certify` makes a witness of it, or
-//! refutes it.
+//! All attacks share a search, and so the SC states of its phase 1. Attacks that have begun come before new
+//! SC states, and what began earlier comes before what began later, so that the first witness has few steps
+//! before its store and few after it. What is found is a sequence of decisions, a *suspect*: `certify` makes
+//! a witness of it, or refutes it.
 
 use super::attack::{Attacks, Pruning};
 use super::known::KnownPaths;
 use super::machine::AttackMachine;
 use crate::model::{EdgeId, Program};
-use crate::query::{Act, Action, Kind, Limit, Limits, Reductions, Stats};
+use crate::query::{Act, Action, EventKind, Limit, Limits, Reductions, Stats};
 use crate::reach::{Budget, Goals, Order, Search, Spent, explore_within};
 use std::time::Instant;
 
@@ -34,8 +34,8 @@ pub struct Reply {
     pub stats: Stats,
 }
 
-/// Decisions that the search takes for a witness, up to the event that happens after the load and touches the cell of
-/// the delayed store.
+/// Decisions that the search takes for a witness, up to the event that happens after the load and touches the
+/// cell of the delayed store.
 #[derive(Clone, Debug)]
 pub struct Suspect {
     pub actions: Vec<Action>,
@@ -108,15 +108,15 @@ impl Suspect {
     /// The edges of the delaying thread from its store to its load.
     pub fn path(&self, program: &Program) -> Vec<EdgeId> {
         let kind = |a: &Action| match a.act {
-            Act::Step { edge, .. } => Kind::of(&program.thread(a.thread).edge(edge).instr),
-            Act::Flush => Kind::Flush,
+            Act::Step { edge, .. } => EventKind::of(&program.thread(a.thread).edge(edge).instr),
+            Act::Flush => EventKind::Flush,
         };
         let flushed = |k: usize| self.actions.get(k + 1).is_some_and(|next| next.act == Act::Flush);
-        let delayed = |k: &usize| kind(&self.actions[*k]) == Kind::Store && !flushed(*k);
+        let delayed = |k: &usize| kind(&self.actions[*k]) == EventKind::Store && !flushed(*k);
         let Some(store) = (0..self.actions.len()).find(delayed) else { return vec![] };
         let own = self.actions[store..].iter().filter(|a| a.thread == self.actions[store].thread);
         let own: Vec<&Action> = own.collect();
-        let load = own.iter().rposition(|a| kind(a) == Kind::Load);
+        let load = own.iter().rposition(|a| kind(a) == EventKind::Load);
         let edge = |a: &&Action| match a.act {
             Act::Step { edge, .. } => Some(edge),
             Act::Flush => None,

@@ -10,7 +10,7 @@ pub mod sc;
 pub mod tso;
 
 use crate::model::{Addr, Atom, DivisionByZero, Edge, EdgeId, Instr, Loc, Program, RegExpr, ThreadId, Value};
-use crate::query::{Act, Action, Against, Event, Goal, Kind, Trap, at, clause_holds};
+use crate::query::{Act, Action, Against, Event, EventKind, Goal, Trap, at, clause_holds};
 use std::collections::VecDeque;
 
 /// A store on its way to memory.
@@ -161,7 +161,7 @@ fn step(state: &State, t: ThreadId, id: EdgeId, edge: &Edge, choice: Option<Valu
     state.at[t.index()] = edge.to;
     let event = Event {
         action: Action { thread: t, act: Act::Step { edge: id, choice } },
-        kind: Kind::of(&edge.instr),
+        kind: EventKind::of(&edge.instr),
         edge: id,
         address: None,
         value: None,

@@ -7,7 +7,7 @@
 
 use super::{State, Step, sc, tso};
 use crate::model::{Program, ThreadId};
-use crate::query::{Act, Action, Against, Event, Goal, Kind, Limit, Limits, Model, Source};
+use crate::query::{Act, Action, Against, Event, EventKind, Goal, Limit, Limits, Model, Source};
 use std::collections::VecDeque;
 use thiserror::Error;
 
@@ -84,8 +84,9 @@ pub fn replay(program: &Program, model: Model, events: &[Event], limits: &Limits
 /// The same run under TSO: every store followed at once by its flush.
 pub fn as_tso(events: &[Event]) -> Vec<Action> {
     let flush = |t: ThreadId| Action { thread: t, act: Act::Flush };
-    let drained =
-        |e: &Event| [Some(e.action), (e.kind == Kind::Store && e.trap.is_none()).then(|| flush(e.thread()))];
+    let drained = |e: &Event| {
+        [Some(e.action), (e.kind == EventKind::Store && e.trap.is_none()).then(|| flush(e.thread()))]
+    };
     events.iter().flat_map(drained).flatten().collect()
 }
 
@@ -125,8 +126,8 @@ impl<'a> Walk<'a> {
             event.source = Some(Source::Buffer(own[place]));
         }
         match event.kind {
-            Kind::Flush => event.store = own.pop_front(),
-            Kind::Store if self.model == Model::Tso && event.trap.is_none() => {
+            EventKind::Flush => event.store = own.pop_front(),
+            EventKind::Store if self.model == Model::Tso && event.trap.is_none() => {
                 own.push_back(self.events.len())
             }
             _ => {}

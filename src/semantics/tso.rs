@@ -8,7 +8,7 @@
 
 use super::{Pending, State, Step, choices, decided, edges, local_step, modified, sc, step};
 use crate::model::{Edge, EdgeId, Instr, Program, ThreadId, Value};
-use crate::query::{Act, Action, Event, Kind, Source};
+use crate::query::{Act, Action, Event, EventKind, Source};
 
 /// How long a buffer may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ fn flush(state: &State, t: ThreadId) -> Option<Step> {
     state.memory[addr.index()] = value;
     let event = Event {
         action: Action { thread: t, act: Act::Flush },
-        kind: Kind::Flush,
+        kind: EventKind::Flush,
         edge,
         address: Some(addr),
         value: Some(value),

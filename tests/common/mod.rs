@@ -9,7 +9,7 @@ pub mod robustness;
 use overtake::limits::Limits;
 use overtake::model::program::{ProgramParts, ThreadParts};
 use overtake::model::*;
-use overtake::query::{Goal, Kind, Model};
+use overtake::query::{EventKind, Goal, Model};
 use overtake::semantics::{State, sc, tso};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
@@ -505,7 +505,7 @@ fn walk(program: &Program, model: Model, choices: &[usize]) -> State {
             state = possible.swap_remove(choice % possible.len()).state;
         }
     }
-    while let Some(flush) = steps(&state).into_iter().find(|s| s.event.kind == Kind::Flush) {
+    while let Some(flush) = steps(&state).into_iter().find(|s| s.event.kind == EventKind::Flush) {
         state = flush.state;
     }
     state

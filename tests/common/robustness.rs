@@ -5,7 +5,7 @@
 
 use overtake::certify::happens_before::HappensBefore;
 use overtake::model::{EdgeId, Program, ThreadId, Value};
-use overtake::query::{Act, Event, Kind, Model, Source};
+use overtake::query::{Act, Event, EventKind, Model, Source};
 use overtake::semantics::{State, Step, sc, tso};
 use std::collections::{HashSet, VecDeque};
 
@@ -83,11 +83,11 @@ impl Run {
             got = Some(Got::From(from));
         }
         match (event.kind, cell) {
-            (Kind::Store, Some(_)) if model == Model::Tso => {
+            (EventKind::Store, Some(_)) if model == Model::Tso => {
                 run.pending[t.index()].push_back((run.events.len(), instance));
             }
-            (Kind::Store | Kind::Locked, Some(cell)) => run.dependencies.cells[cell].push(instance),
-            (Kind::Flush, Some(cell)) => {
+            (EventKind::Store | EventKind::Locked, Some(cell)) => run.dependencies.cells[cell].push(instance),
+            (EventKind::Flush, Some(cell)) => {
                 let (store, instance) =
                     run.pending[t.index()].pop_front().expect("there is a store to flush");
                 event.store = Some(store);

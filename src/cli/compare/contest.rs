@@ -12,7 +12,7 @@ use crate::cli::terminal::Terminal;
 use crate::compare::judge;
 use crate::compare::record::{Circumstances, Comparison, Measured, Outcome, Row, Run};
 use crate::compare::{
-    Asked, Command, Finished, Question, Reading, Said, own, preparation_failed, reading, rehearsal_failed,
+    Asked, Command, Discipline, Finished, Reading, Said, own, preparation_failed, reading, rehearsal_failed,
 };
 use crate::query;
 use indicatif::ProgressBar;
@@ -30,7 +30,7 @@ pub struct Rules {
 
 pub struct Contest<'a> {
     pub contestants: &'a [Contestant],
-    questions: &'a [Question],
+    questions: &'a [Discipline],
     pub rules: Rules,
     /// Where the tools' files lie while they run.
     pub scratch: TempDir,
@@ -60,7 +60,7 @@ struct Stopped;
 impl<'a> Contest<'a> {
     pub fn new(
         contestants: &'a [Contestant],
-        questions: &'a [Question],
+        questions: &'a [Discipline],
         rules: Rules,
         terminal: &Terminal,
     ) -> Result<Contest<'a>, String> {
@@ -116,7 +116,7 @@ impl<'a> Contest<'a> {
     pub fn asked<'b>(
         &'b self,
         subject: &'b Subject,
-        question: Question,
+        question: Discipline,
         file: &'b str,
         workers: usize,
     ) -> Asked<'b> {
@@ -132,7 +132,7 @@ impl<'a> Contest<'a> {
     fn ask(
         &self,
         subject: &Subject,
-        question: Question,
+        question: Discipline,
         before: &Comparison,
         rows: &mut Vec<Row>,
     ) -> Result<Result<(), Stopped>, String> {
@@ -174,7 +174,7 @@ impl<'a> Contest<'a> {
     fn excuse(
         &self,
         subject: &Subject,
-        question: Question,
+        question: Discipline,
         contestant: &Contestant,
         before: &Comparison,
     ) -> Option<String> {
@@ -199,7 +199,7 @@ impl<'a> Contest<'a> {
     fn prepare<'b>(
         &self,
         subject: &Subject,
-        question: Question,
+        question: Discipline,
         contestant: &'b Contestant,
     ) -> Result<Result<Entrant<'b>, Stopped>, String> {
         let way = contestant.way;
@@ -248,7 +248,7 @@ impl<'a> Contest<'a> {
     fn turn(
         &self,
         subject: &Subject,
-        question: Question,
+        question: Discipline,
         entrants: &mut [Entrant],
         turn: usize,
     ) -> Result<(), Stopped> {
@@ -279,7 +279,7 @@ impl<'a> Contest<'a> {
         process::run(command, &contestant.path, folder, self.rules.limits, &self.rules.stop)
     }
 
-    fn tell(&self, subject: &Subject, question: Question, contestant: &Contestant, what: &str) {
+    fn tell(&self, subject: &Subject, question: Discipline, contestant: &Contestant, what: &str) {
         let size = subject.size.map_or(String::new(), |n| format!(", N = {n}"));
         let (program, question) = (&subject.name, question.name());
         self.status.set_message(format!("{program}{size} ({question}): {} {what}", contestant.name));
@@ -287,7 +287,7 @@ impl<'a> Contest<'a> {
     }
 }
 
-fn row(subject: &Subject, question: Question, contestant: &Contestant, outcome: Outcome) -> Row {
+fn row(subject: &Subject, question: Discipline, contestant: &Contestant, outcome: Outcome) -> Row {
     Row {
         program: subject.name.clone(),
         size: subject.size,

@@ -8,14 +8,14 @@ use super::subjects::Subject;
 use crate::compare::export::Export;
 use crate::compare::judge::{self, Disagreement, Opinion};
 use crate::compare::record::{Comparison, Row};
-use crate::compare::{Question, own, reading};
+use crate::compare::{Discipline, own, reading};
 
 impl Contest<'_> {
     /// The judgement about rows that differ; `keep` says where files go and what their names begin with.
     pub fn settle(
         &self,
         subject: &Subject,
-        question: Question,
+        question: Discipline,
         rows: &[Row],
         before: &Comparison,
         keep: Option<(&Folder, &str)>,
@@ -30,7 +30,7 @@ impl Contest<'_> {
     }
 
     /// What overtake says when it is asked in another way, the first time that it comes to an end.
-    fn opinion(&self, subject: &Subject, question: Question) -> Option<Opinion> {
+    fn opinion(&self, subject: &Subject, question: Discipline) -> Option<Opinion> {
         let path = std::env::current_exe().ok()?;
         let folder = self.scratch.path().join("opinion");
         let file = Export::GIVEN.file_name(&subject.source);

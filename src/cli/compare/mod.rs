@@ -16,7 +16,7 @@ use super::interrupt::Interrupt;
 use super::terminal::Terminal;
 use super::{Exit, limits};
 use crate::compare::record::Comparison;
-use crate::compare::{Question, family};
+use crate::compare::{Discipline, family};
 use clap::{Args, ValueEnum};
 use contest::{Contest, Rules};
 use std::path::PathBuf;
@@ -100,13 +100,13 @@ enum QuestionArg {
     Fences,
 }
 
-impl From<QuestionArg> for Question {
-    fn from(question: QuestionArg) -> Question {
+impl From<QuestionArg> for Discipline {
+    fn from(question: QuestionArg) -> Discipline {
         match question {
-            QuestionArg::Sc => Question::Sc,
-            QuestionArg::Tso => Question::Tso,
-            QuestionArg::Robust => Question::Robust,
-            QuestionArg::Fences => Question::Fences,
+            QuestionArg::Sc => Discipline::Sc,
+            QuestionArg::Tso => Discipline::Tso,
+            QuestionArg::Robust => Discipline::Robust,
+            QuestionArg::Fences => Discipline::Fences,
         }
     }
 }
@@ -116,7 +116,7 @@ struct Plan {
     stem: &'static str,
     families: Vec<String>,
     sizes: Vec<i64>,
-    questions: Vec<Question>,
+    questions: Vec<Discipline>,
     tools: Vec<String>,
     threads: Vec<usize>,
 }
@@ -128,7 +128,7 @@ fn published() -> Vec<Plan> {
         stem: "compare",
         families: words(&["all"]),
         sizes: vec![],
-        questions: Question::USUAL.to_vec(),
+        questions: Discipline::USUAL.to_vec(),
         tools: vec![],
         threads: vec![1, 2],
     };
@@ -136,7 +136,7 @@ fn published() -> Vec<Plan> {
         stem: "spin",
         families: words(&["lamport", "peterson"]),
         sizes: vec![3, 4, 5, 6],
-        questions: vec![Question::Sc],
+        questions: vec![Discipline::Sc],
         tools: words(&["overtake", "spin", "spin-defaults", "spin-collapse", "spin-literal"]),
         threads: vec![1, 2],
     };
@@ -156,7 +156,7 @@ fn typed(args: &CompareArgs) -> Result<Plan, String> {
         }
         _ => args.sizes.clone(),
     };
-    let mut questions: Vec<Question> = args.question.iter().map(|q| (*q).into()).collect();
+    let mut questions: Vec<Discipline> = args.question.iter().map(|q| (*q).into()).collect();
     questions.sort();
     questions.dedup();
     Ok(Plan {

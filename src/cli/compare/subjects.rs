@@ -3,7 +3,7 @@
 use super::{CompareArgs, Plan, family_names};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, InputArgs, diagnose, input};
-use crate::compare::export::Source;
+use crate::compare::export::SourceText;
 use crate::compare::family::{self, FAMILIES, Family, PARAMETER};
 use crate::front::tso;
 use crate::limits::{Limit, Limits};
@@ -15,7 +15,7 @@ pub struct Subject {
     pub size: Option<i64>,
     /// All its parameters that have been given a value.
     pub define: Vec<(String, i64)>,
-    pub source: Source,
+    pub source: SourceText,
 }
 
 /// An error whose message is empty has been shown already.
@@ -69,7 +69,7 @@ fn of_family(family: &Family, size: i64, args: &CompareArgs, terminal: &Terminal
         String::new()
     })?;
     let source =
-        Source { program: read.program, text: family.text.to_string(), extension: "tso".to_string() };
+        SourceText { program: read.program, text: family.text.to_string(), extension: "tso".to_string() };
     Ok(Subject { name: family.name.to_string(), size: Some(size), define, source })
 }
 
@@ -86,7 +86,7 @@ fn of_file(
     let input::Source { program, text, .. } =
         input::read_any(file, &read, &limits, terminal, unknown).map_err(|_| String::new())?;
     let extension = file.extension().map_or(String::new(), |e| e.to_string_lossy().into_owned());
-    let source = Source { program, text, extension };
+    let source = SourceText { program, text, extension };
     Ok(Subject { name: file.display().to_string(), size, define, source })
 }
 

@@ -19,7 +19,7 @@ fn event(program: &Program, t: u16, edge: u32) -> Event {
     let (thread, edge) = (ThreadId(t), EdgeId(edge));
     Event {
         action: Action { thread, act: Act::Step { edge, choice: None } },
-        kind: Kind::of(&program.thread(thread).edge(edge).instr),
+        kind: EventKind::of(&program.thread(thread).edge(edge).instr),
         edge,
         address: None,
         value: None,
@@ -33,12 +33,12 @@ fn event(program: &Program, t: u16, edge: u32) -> Event {
 fn access(program: &Program, t: u16, edge: u32, address: u32, value: Value) -> Event {
     let source = Some(Source::Memory);
     let event = Event { address: Some(Addr(address)), value: Some(value), ..event(program, t, edge) };
-    if event.kind == Kind::Store { event } else { Event { source, ..event } }
+    if event.kind == EventKind::Store { event } else { Event { source, ..event } }
 }
 
 fn flush(of: &Event, store: usize) -> Event {
     let action = Action { act: Act::Flush, ..of.action };
-    Event { action, kind: Kind::Flush, store: Some(store), ..of.clone() }
+    Event { action, kind: EventKind::Flush, store: Some(store), ..of.clone() }
 }
 
 pub fn sb() -> Program {

@@ -1,16 +1,16 @@
 //! The program in which one thread remembers its last store, and stops at a load that may race.
 //!
-//! Program in, program out: the other threads stay as they are, and so does what they can do. The *attacker* gets copies
-//! of its locations, one for each thing it may have to remember ([`Mode`]), with the address of its last store in a
-//! register. Where its last store may still wait in a buffer, every load that others may overwrite has a second way: to
-//! a location where the attacker stops for good, with the address in a register. A race is a state in which it
-//! has stopped there and another thread stands before a write to that address. So a goal says it all, and whoever
-//! explores the program needs to know nothing of races.
+//! Program in, program out: the other threads stay as they are, and so does what they can do. The *attacker*
+//! gets copies of its locations, one for each thing it may have to remember ([`Mode`]), with the address of
+//! its last store in a register. Where its last store may still wait in a buffer, every load that others may
+//! overwrite has a second way: to a location where the attacker stops for good, with the address in a
+//! register. A race is a state in which it has stopped there and another thread stands before a write to that
+//! address. So a goal says it all, and whoever explores the program needs to know nothing of races.
 //!
-//! Two things keep this small. The last store before the load is all that has to be remembered: if a load races with
-//! an earlier store, then with the last one too, since that was to another cell as well. And who stands before a write can do it
-//! unless a block holds it up; but then it could have done it before that block.
-//! Invariant: every edge keeps its origin, so that a run of the one program is a run of the other.
+//! Two things keep this small. The last store before the load is all that has to be remembered: if a load
+//! races with an earlier store, then with the last one too, since that was to another cell as well. And who
+//! stands before a write can do it unless a block holds it up; but then it could have done it before that
+//! block. Invariant: every edge keeps its origin, so that a run of the one program is a run of the other.
 
 use crate::analysis::access::{self, Access};
 use crate::analysis::interval::Intervals;
@@ -31,7 +31,7 @@ pub struct Attacker {
 }
 
 /// What instructions may touch.
-pub struct Text<'a> {
+pub struct Accesses<'a> {
     program: &'a Program,
     pub intervals: Intervals,
     /// Per thread all that it may write.
@@ -52,7 +52,7 @@ enum Mode {
     Pending,
 }
 
-impl<'a> Text<'a> {
+impl<'a> Accesses<'a> {
     pub fn new(program: &'a Program, limits: &Limits) -> Result<Self, Limit> {
         let intervals = Intervals::of(program, limits)?;
         let access =
@@ -62,7 +62,7 @@ impl<'a> Text<'a> {
             edges.fold(Access::NONE, |all, (_, e)| all.union(access(t, e)))
         };
         let written = program.thread_ids().map(|t| Access { reads: 0, ..all(t) }).collect();
-        Ok(Text { program, written, intervals })
+        Ok(Accesses { program, written, intervals })
     }
 
     fn access(&self, t: ThreadId, edge: &Edge) -> Access {
@@ -78,22 +78,23 @@ impl<'a> Text<'a> {
 
 /// The program with thread `t` as the attacker; `None` if the text shows that it is none.
 pub fn attacker(
-    text: &Text<'_>,
+    accesses: &Accesses<'_>,
     t: ThreadId,
     limits: &Limits,
 ) -> Result<Option<Result<Attacker, Invalid>>, Limit> {
-    let thread = text.program.thread(t);
-    limits.spend(text.program.threads().len() + thread.graph().edge_count())?;
-    let written = text.written_by_others(t);
-    let may_race = |e: &Edge| matches!(e.instr, Instr::Load { .. }) && written.conflicts(text.access(t, e));
+    let thread = accesses.program.thread(t);
+    limits.spend(accesses.program.threads().len() + thread.graph().edge_count())?;
+    let written = accesses.written_by_others(t);
+    let may_race =
+        |e: &Edge| matches!(e.instr, Instr::Load { .. }) && written.conflicts(accesses.access(t, e));
     let loads: Vec<bool> = thread.edges().map(|(_, e)| may_race(e)).collect();
     let copies = Copies::of(thread, &loads);
     let Some(watch) = copies.watch else { return Ok(None) };
-    let edges = || text.program.threads().iter().map(|t| t.graph().edge_count());
+    let edges = || accesses.program.threads().iter().map(|t| t.graph().edge_count());
     limits.spend(COPY * edges().sum::<usize>())?;
-    let mut parts = text.program.to_parts();
-    let loaded = thread.edges().filter(|(id, _)| loads[id.index()]).map(|(_, e)| text.access(t, e));
-    let goal = goal(text, t, &watch, loaded.fold(Access::NONE, Access::union), limits)?;
+    let mut parts = accesses.program.to_parts();
+    let loaded = thread.edges().filter(|(id, _)| loads[id.index()]).map(|(_, e)| accesses.access(t, e));
+    let goal = goal(accesses, t, &watch, loaded.fold(Access::NONE, Access::union), limits)?;
     parts.threads[t.index()] = copies.parts;
     mark_origins(&mut parts, t);
     let first = |mut wrong: Vec<Invalid>| wrong.swap_remove(0);
@@ -112,8 +113,8 @@ pub fn project(program: &Program, actions: &[Action]) -> Vec<Action> {
     actions.iter().filter_map(step).collect()
 }
 
-/// Edges of the other threads stand for themselves. An assertion that fails leads nowhere: what goes wrong is for
-/// others to ask.
+/// Edges of the other threads stand for themselves. An assertion that fails leads nowhere: what goes wrong is
+/// for others to ask.
 fn mark_origins(parts: &mut ProgramParts, attacker: ThreadId) {
     for (u, thread) in parts.threads.iter_mut().enumerate() {
         for (i, edge) in thread.edges.iter_mut().enumerate() {
@@ -141,7 +142,8 @@ struct Watch {
 struct Copies<'a> {
     /// Per edge whether it is a load of something that others may write.
     loads: &'a [bool],
-    /// Per location whether such a load may come before the next store and the next thing that waits for the buffer.
+    /// Per location whether such a load may come before the next store and the next thing that waits for the
+    /// buffer.
     leads_on: Vec<bool>,
     parts: ThreadParts,
     known: HashMap<(Loc, Mode), Loc>,
@@ -270,15 +272,21 @@ fn leads_on(thread: &Thread, loads: &[bool]) -> Vec<bool> {
     leads
 }
 
-/// The attacker has stopped, and another thread stands before a write to what it loaded, or before a block that counts as
-/// one.
-fn goal(text: &Text<'_>, t: ThreadId, watch: &Watch, loaded: Access, limits: &Limits) -> Result<Goal, Limit> {
+/// The attacker has stopped, and another thread stands before a write to what it loaded, or before a block
+/// that counts as one.
+fn goal(
+    accesses: &Accesses<'_>,
+    t: ThreadId,
+    watch: &Watch,
+    loaded: Access,
+    limits: &Limits,
+) -> Result<Goal, Limit> {
     let mut places: Vec<(ThreadId, Pred, Vec<Loc>)> = Vec::new();
-    for u in text.program.thread_ids().filter(|&u| u != t) {
-        for (_, edge) in text.program.thread(u).edges() {
-            let writes = Access { reads: 0, ..text.access(u, edge) };
+    for u in accesses.program.thread_ids().filter(|&u| u != t) {
+        for (_, edge) in accesses.program.thread(u).edges() {
+            let writes = Access { reads: 0, ..accesses.access(u, edge) };
             let write = written(t, watch, u, &edge.instr).filter(|_| writes.conflicts(loaded));
-            for pred in write.into_iter().chain(blocks(text, t, watch, u, edge)) {
+            for pred in write.into_iter().chain(blocks(accesses, t, watch, u, edge)) {
                 limits.spend(places.len())?;
                 match places.iter_mut().find(|(v, p, _)| *v == u && *p == pred) {
                     Some((_, _, locs)) => locs.push(edge.from),
@@ -309,7 +317,7 @@ fn written(t: ThreadId, watch: &Watch, u: ThreadId, instr: &Instr) -> Option<Pre
 }
 
 /// When a block that begins here counts as a write to what the attacker has loaded.
-fn blocks(text: &Text<'_>, t: ThreadId, watch: &Watch, u: ThreadId, edge: &Edge) -> Vec<Pred> {
+fn blocks(accesses: &Accesses<'_>, t: ThreadId, watch: &Watch, u: ThreadId, edge: &Edge) -> Vec<Pred> {
     if edge.instr != Instr::Lock {
         return vec![];
     }
@@ -319,7 +327,7 @@ fn blocks(text: &Text<'_>, t: ThreadId, watch: &Watch, u: ThreadId, edge: &Edge)
         let hits = and(raced(BinOp::Ge, written.lo), raced(BinOp::Le, written.hi));
         if read.lo == read.hi { and(hits, raced(BinOp::Ne, read.lo)) } else { hits }
     };
-    in_block(text.program, &text.intervals, t, u, edge).into_iter().map(pred).collect()
+    in_block(accesses.program, &accesses.intervals, t, u, edge).into_iter().map(pred).collect()
 }
 
 fn and(a: Pred, b: Pred) -> Pred {

@@ -1,11 +1,11 @@
-//! Is the program free of triangular races? Owens' condition ([Owens10]), which is sufficient for robustness and cheaper
-//! to ask.
+//! Is the program free of triangular races? Owens' condition ([Owens10]), which is sufficient for robustness
+//! and cheaper to ask.
 //!
-//! A *triangular race* is an SC run in which a thread stores, then loads another cell while its store could still be in
-//! its buffer, and then another thread writes that cell: the load could have overtaken the store, and somebody could
-//! tell. (`certify::race` says what else counts as a write.) Without one, TSO adds nothing; with one it may or may not.
-//! `history` turns the question into one of SC reachability, once for each thread; the search is `reach`'s; `certify`
-//! judges what was found from the run alone.
+//! A *triangular race* is an SC run in which a thread stores, then loads another cell while its store could
+//! still be in its buffer, and then another thread writes that cell: the load could have overtaken the store,
+//! and somebody could tell. (`certify::race` says what else counts as a write.) Without one, TSO adds
+//! nothing; with one it may or may not. `history` turns the question into one of SC reachability, once for
+//! each thread; the search is `reach`'s; `certify` judges what was found from the run alone.
 
 mod history;
 #[cfg(test)]
@@ -15,11 +15,11 @@ use crate::analysis::interval::Intervals;
 use crate::certify::{self, Confirmed, Doubt, Refuted};
 use crate::machine::{MemoryModel, ProgramMachine};
 use crate::model::{Instr, Program, ThreadId, Value};
-use crate::query::{Act, Action, Event, Kind, Limit, Limits, Model, Race, Reductions, Stats};
+use crate::query::{Act, Action, Event, EventKind, Limit, Limits, Model, Race, Reductions, Stats};
 use crate::reach::{Order, Search, explore};
 use crate::semantics::replay::{Stopped, follow, replay};
 use crate::semantics::sc;
-use history::{Attacker, Text};
+use history::{Accesses, Attacker};
 use std::time::Instant;
 
 /// How to look for a race.
@@ -57,12 +57,12 @@ pub fn ask(program: &Program, options: &RaceOptions, limits: &Limits) -> Result<
 impl Reply {
     /// One thread after the other, up to the first race.
     fn try_all(&mut self, program: &Program, options: &RaceOptions, limits: &Limits) -> Result<(), Doubt> {
-        let text = Text::new(program, limits)?;
+        let accesses = Accesses::new(program, limits)?;
         for t in program.thread_ids() {
-            let Some(attacker) = history::attacker(&text, t, limits)? else { continue };
+            let Some(attacker) = history::attacker(&accesses, t, limits)? else { continue };
             self.attackers += 1;
             match attacker {
-                Ok(attacker) => self.search(program, &text.intervals, t, &attacker, options, limits)?,
+                Ok(attacker) => self.search(program, &accesses.intervals, t, &attacker, options, limits)?,
                 Err(invalid) => self.limit = Some(Limit::ProgramSize(invalid.to_string())),
             }
             if self.race.is_some() {
@@ -101,8 +101,8 @@ impl Reply {
     }
 }
 
-/// The race that a run to a state of the goal leads to: the attacker's last step is the load, and somebody has written
-/// what it loaded, or can do so now.
+/// The race that a run to a state of the goal leads to: the attacker's last step is the load, and somebody
+/// has written what it loaded, or can do so now.
 fn race(
     program: &Program,
     known: &Intervals,
@@ -125,7 +125,7 @@ fn race(
         } else {
             continue;
         }
-        let is_store = |e: &Event| e.thread() == t && e.kind == Kind::Store;
+        let is_store = |e: &Event| e.thread() == t && e.kind == EventKind::Store;
         let store = events[..load].iter().rposition(is_store);
         let store = store.ok_or_else(|| refuted("has no store"))?;
         return certify::race(program, Race { write: events.len() - 1, events, store, load }, limits);
@@ -133,8 +133,8 @@ fn race(
     Err(refuted("has no write"))
 }
 
-/// The decision of another thread that writes what the load has read, in the state after the events; or that begins a
-/// block which counts as a write.
+/// The decision of another thread that writes what the load has read, in the state after the events; or that
+/// begins a block which counts as a write.
 fn next_write(
     program: &Program,
     known: &Intervals,
@@ -154,8 +154,8 @@ fn next_write(
     Ok(found.map(|event| event.action))
 }
 
-/// The run without the block that a thread is still in, if there is one. Nobody else has touched memory since it
-/// began, so they can do what they did.
+/// The run without the block that a thread is still in, if there is one. Nobody else has touched memory since
+/// it began, so they can do what they did.
 fn without_open_block(program: &Program, run: &[Action]) -> Option<Vec<Action>> {
     let instr = |a: &Action| match a.act {
         Act::Step { edge, .. } => Some(&program.thread(a.thread).edge(edge).instr),

@@ -1,4 +1,5 @@
-//! The corners of the definition, each with a program that lies on the one side and one that lies on the other.
+//! The corners of the definition, each with a program that lies on the one side and one that lies on the
+//! other.
 
 use super::*;
 use crate::certify::race::{Broken, check};
@@ -14,7 +15,7 @@ fn options() -> RaceOptions {
 }
 
 fn found(source: &str) -> Option<Confirmed<Race>> {
-    let reply = ask(&read(source), &options(), &Limits::default()).expect("no bug of ours");
+    let reply = ask(&read(source), &options(), &Limits::default()).expect("no bug in overtake");
     assert_eq!(reply.limit, None);
     reply.race
 }
