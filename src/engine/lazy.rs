@@ -1,4 +1,4 @@
-//! Lazy TSO reachability ([LazyTSO], Algorithm 1): explore under SC, ask the oracle where store
+//! Lazy TSO reachability (`[LazyTSO15]`, Algorithm 1): explore under SC, ask the oracle where store
 //! buffering could matter, build just that delay into the program, repeat.
 //!
 //! If the goal is SC-reachable in the program with its delays, its run projects to a TSO run of the user's program:
