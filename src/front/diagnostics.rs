@@ -20,6 +20,8 @@ pub const SHOWN: usize = 50;
 const KEPT: usize = 5_000;
 /// Longer names are not compared: nobody mistypes them into another one.
 const LONGEST_COMPARED: usize = 40;
+/// Longer words are cut short in messages.
+const WORD_SHOWN: usize = 40;
 /// What an instruction costs, in steps: so much that memory is looked at every few megabytes of them.
 pub const INSTRUCTION: usize = 16;
 
@@ -88,6 +90,14 @@ impl Problem {
             Some(meant) => self.help(format!("did you mean `{meant}`?")),
             None => self,
         }
+    }
+}
+
+/// A word of the source, as messages quote it.
+pub fn shorten(word: &str) -> String {
+    match word.char_indices().nth(WORD_SHOWN) {
+        Some((cut, _)) => format!("{}…", &word[..cut]),
+        None => word.to_string(),
     }
 }
 

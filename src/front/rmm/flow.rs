@@ -10,8 +10,7 @@ mod steps;
 
 use super::ast::{File, Name, Stmt, StmtKind};
 use super::names::Names;
-use super::parse::shorten;
-use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span, shorten};
 use crate::model::program::ThreadParts;
 use crate::model::{Edge, Expr, Instr, Loc, Location, MAX_REGISTERS, Reg, RegExpr, UnOp};
 use std::collections::HashMap;

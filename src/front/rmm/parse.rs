@@ -9,15 +9,13 @@ mod stmt;
 use super::ast::*;
 use super::lex::{Kind, RESERVED, Token};
 use crate::analysis::interval::Interval;
-use crate::front::diagnostics::{Problem, Problems, Reported, Span};
+use crate::front::diagnostics::{Problem, Problems, Reported, Span, shorten};
 use crate::model::{MAX_THREADS, Value};
 use std::collections::HashSet;
 
 const SECTIONS: [&str; 5] = ["process", "data", "registers", "text", "predicates"];
 /// Statements inside statements, or conditions inside conditions.
 const MAX_NESTING: usize = 100;
-/// Longer words are cut short in messages.
-const WORD_SHOWN: usize = 40;
 /// What a token costs, with the part of the tree that it becomes.
 const STEPS: usize = 4;
 
@@ -411,12 +409,5 @@ impl<'s> Parser<'s, '_> {
         let result = read(self);
         self.depth -= 1;
         result
-    }
-}
-
-pub(super) fn shorten(word: &str) -> String {
-    match word.char_indices().nth(WORD_SHOWN) {
-        Some((cut, _)) => format!("{}…", &word[..cut]),
-        None => word.to_string(),
     }
 }

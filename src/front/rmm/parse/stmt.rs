@@ -2,8 +2,8 @@
 //!
 //! A bad statement is skipped up to the `;` or the closing bracket behind it, with the brackets it has opened.
 
-use super::{Parsed, Parser, shorten};
-use crate::front::diagnostics::{Problem, Reported};
+use super::{Parsed, Parser};
+use crate::front::diagnostics::{Problem, Reported, shorten};
 use crate::front::rmm::ast::{Name, Place, PlaceKind, Stmt, StmtKind};
 use crate::front::rmm::lex::{Kind, Token};
 

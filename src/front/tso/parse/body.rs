@@ -3,8 +3,8 @@
 //! Here most mistakes are made, so most of the advice is here too: words of other assembly languages,
 //! assignments to memory, memory read without brackets.
 
-use super::{Parsed, Parser, shorten};
-use crate::front::diagnostics::{Problem, Reported, Span};
+use super::{Parsed, Parser};
+use crate::front::diagnostics::{Problem, Reported, Span, shorten};
 use crate::front::tso::ast::{Expr, File, Name, Op, Range, Stmt, Thread, ThreadIndex};
 use crate::front::tso::lex::{self, Kind};
 

@@ -3,8 +3,8 @@
 //! Nesting is bounded, because reading an expression, walking it and dropping it all recurse. Long chains of
 //! operators are no nesting: they become lists.
 
-use super::{Parsed, Parser, shorten};
-use crate::front::diagnostics::{Problem, Reported, Span};
+use super::{Parsed, Parser};
+use crate::front::diagnostics::{Problem, Reported, Span, shorten};
 use crate::front::tso::ast::{Expr, Name, ThreadRef};
 use crate::front::tso::lex::{self, BadNumber, Kind};
 use crate::model::{BinOp, UnOp, Value};
