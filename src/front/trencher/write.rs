@@ -205,7 +205,7 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(program: &'a Program, intervals: &'a Intervals, t: ThreadId, divides: bool) -> Self {
-        let inside = inside_blocks(program.thread(t));
+        let inside = program.thread(t).inside_blocks();
         Writer { program, intervals, t, inside, divides, text: String::new(), extra: 0 }
     }
 
@@ -435,21 +435,6 @@ fn tokens(e: &RegExpr, divides: bool) -> u64 {
         }
         Expr::Binary(_, a, b) => of(a).saturating_add(of(b)).saturating_add(1),
     }
-}
-
-/// Which locations can be reached from a `lock` without an `unlock`?
-fn inside_blocks(thread: &Thread) -> Vec<bool> {
-    let mut inside = vec![false; thread.graph().node_count()];
-    let mut todo: Vec<Loc> =
-        thread.edges().filter(|(_, e)| e.instr == Instr::Lock).map(|(_, e)| e.to).collect();
-    while let Some(loc) = todo.pop() {
-        if std::mem::replace(&mut inside[loc.index()], true) {
-            continue;
-        }
-        let further = thread.edges_from(loc).into_iter().filter(|(_, e)| e.instr != Instr::Unlock);
-        todo.extend(further.map(|(_, e)| e.to));
-    }
-    inside
 }
 
 #[cfg(test)]
