@@ -1,9 +1,10 @@
 //! Is the picture of who may name whom still true? Every path that begins with `crate::` in the sources is held
 //! against the table in ARCHITECTURE.md; tests inside the sources are not.
 //!
-//! Modules name what lies below them. Engines do not know each other and meet in `engine/mod.rs`.
+//! Modules name what lies below them. Engines do not know each other and meet in `engine/mod.rs`. The name of a type
+//! should tell what it is, so few names are defined twice, and none more often.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each module of the crate's root and those it may name: the list in ARCHITECTURE.md.
@@ -135,6 +136,54 @@ fn sources(dir: &Path) -> Vec<(String, String)> {
         }
     }
     all
+}
+
+/// The types that a source defines: structs, enums, traits and aliases. An indented `type` belongs to a trait.
+fn defined_types(source: &str) -> Vec<String> {
+    let defined = |line: &str| {
+        let code = line.trim_start();
+        let code = match code.strip_prefix("pub(") {
+            Some(rest) => rest.split_once(") ").map_or("", |(_, code)| code),
+            None => code.strip_prefix("pub ").unwrap_or(code),
+        };
+        let (keyword, rest) = code.split_once(' ')?;
+        let defines = matches!(keyword, "struct" | "enum" | "trait")
+            || keyword == "type" && !line.starts_with(char::is_whitespace);
+        defines.then(|| word(rest))
+    };
+    source.lines().filter_map(defined).collect()
+}
+
+#[test]
+fn no_type_name_has_three_meanings() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (path, source) in sources(&root()) {
+        for name in defined_types(&source) {
+            places.entry(name).or_default().push(path.clone());
+        }
+    }
+    assert!(places.len() > 200, "{} types are all that was found", places.len());
+    places.retain(|_, places| places.len() > 2);
+    assert!(places.is_empty(), "{places:#?}");
+}
+
+#[test]
+fn definitions_of_types_are_found() {
+    let source = "pub struct A;\nenum B<'s> {\npub(super) trait C {\n    type D: Copy;\n}\ntype E = u8;\n\
+                  mod m {\n    struct F(u8);\n}\nfn structure() {}\n// enum G {}\n";
+    assert_eq!(defined_types(source), ["A", "B", "C", "E", "F"]);
+}
+
+/// What x86 instructions mean is shared by formats, and depends on none.
+#[test]
+fn x86_names_no_format() {
+    let x86 = sources(&root().join("front/x86"));
+    assert!(x86.len() > 5, "{} files are all that was found", x86.len());
+    for (path, source) in x86 {
+        let mut others = named(&without_tests(&source), "crate::front::");
+        others.retain(|name| !["cfg", "const_fold", "diagnostics"].contains(&&name[..]));
+        assert!(others.is_empty(), "{path} names {others:?}");
+    }
 }
 
 #[test]

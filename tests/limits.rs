@@ -116,7 +116,7 @@ fn writers() -> Vec<fn(&Program, &Limits) -> bool> {
         |program, limits| tso::write(program, limits).is_err(),
         |program, limits| ron::write(program, limits).is_err(),
         |program, limits| trencher::write(program, limits).is_err(),
-        |program, limits| promela::write(program, promela::Steps::Joined, limits).is_err(),
+        |program, limits| promela::write(program, promela::Joining::Joined, limits).is_err(),
         |program, limits| litmus::write(program, "T", Litmus::of(program, "T").as_ref(), limits).is_err(),
         |program, limits| report::listing::listing(program, false, limits).is_err(),
         |program, limits| report::dot::dot(program, limits).is_err(),

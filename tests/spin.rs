@@ -3,7 +3,7 @@
 //! Asked of every bundled program, in both styles of steps. Takes minutes and needs `spin` and `gcc`, so it runs
 //! only with `OVERTAKE_SPIN=1` in the environment, and says so when it does not.
 
-use overtake::front::promela::{self, Steps};
+use overtake::front::promela::{self, Joining};
 use overtake::front::tso;
 use overtake::limits::Limits;
 use serde::Deserialize;
@@ -36,7 +36,7 @@ fn spin_agrees_about_every_bundled_program() {
     }
     let (mut wrong, mut count) = (Vec::new(), 0);
     for (folder, expected) in corpus() {
-        for style in [Steps::Joined, Steps::Literal] {
+        for style in [Joining::Joined, Joining::Literal] {
             let found = verdict(&folder.join(&expected.file), &expected.define, style);
             let name = format!("{} {:?} {style:?}", expected.file, expected.define);
             eprintln!("{name}: {found:?}");
@@ -62,7 +62,7 @@ fn corpus() -> Vec<(PathBuf, Expected)> {
     folders.into_iter().flat_map(entries).collect()
 }
 
-fn verdict(file: &Path, define: &BTreeMap<String, i64>, style: Steps) -> Result<Verdict, String> {
+fn verdict(file: &Path, define: &BTreeMap<String, i64>, style: Joining) -> Result<Verdict, String> {
     let source = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
     let defines: Vec<_> = define.iter().map(|(k, v)| (k.clone(), *v)).collect();
     let program = tso::read(&source, &defines, &Limits::default()).map_err(|e| format!("{e:?}"))?.program;

@@ -5,7 +5,7 @@ use super::terminal::Terminal;
 use super::{ConvertArgs, Exit, input};
 use crate::front::Unwritten;
 use crate::front::formats::Writing;
-use crate::front::promela::Steps;
+use crate::front::promela::Joining;
 use crate::query::Limit;
 
 pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
@@ -13,7 +13,7 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
         terminal.error("--literal is about the steps of a SPIN model, and goes with --to promela alone");
         return Exit::BadInput;
     }
-    let steps = if args.literal { Steps::Literal } else { Steps::Joined };
+    let steps = if args.literal { Joining::Literal } else { Joining::Joined };
     let limits = Interrupt::new().watch(args.limits.limits());
     let unknown = |limit: &Limit| terminal.limit_reached(&args.file, limit);
     let source = match input::read_any(&args.file, &args.input, &limits, terminal, unknown) {

@@ -10,7 +10,7 @@ use crate::certify::Repair;
 use crate::engine::{LazyOptions, Options};
 use crate::front::formats::{Reading, Writing};
 use crate::front::patch::{Edit, What};
-use crate::front::promela::Steps;
+use crate::front::promela::Joining;
 use crate::front::{Diagnostic, Severity, Unread, Unwritten};
 use crate::model::{Instr, Loc, Program, ThreadId};
 use crate::query::repair::{Aim, Change};
@@ -228,7 +228,7 @@ fn repaired(
         return Ok(text);
     }
     let Source { name, litmus, .. } = &task.source;
-    let writing = Writing { name, litmus: litmus.as_ref(), steps: Steps::Joined, limits };
+    let writing = Writing { name, litmus: litmus.as_ref(), steps: Joining::Joined, limits };
     to.written(&program, &writing).map_err(|e| match e {
         Unwritten::Limit(limit) => report::limit_reached(&limit),
         Unwritten::NoWriter(format) => format!(

@@ -7,7 +7,7 @@
 use super::export::Export;
 use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way};
 use crate::front::Unwritten;
-use crate::front::promela::{self, Steps};
+use crate::front::promela::{self, Joining};
 use crate::limits::Limits;
 use crate::model::Program;
 
@@ -16,7 +16,7 @@ pub const WAY: Way = Way {
     tool: "spin",
     usual: true,
     answers: &[Discipline::Sc],
-    reads: model(|program, _, limits| promela::write(program, Steps::Joined, limits)),
+    reads: model(|program, _, limits| promela::write(program, Joining::Joined, limits)),
     prepare: compile,
     rehearse: Some(generous),
     search: |_, rehearsal| fitted(rehearsal),
@@ -36,7 +36,7 @@ pub const COLLAPSE: Way = Way { name: "spin-collapse", usual: false, prepare: co
 pub const LITERAL: Way = Way {
     name: "spin-literal",
     usual: false,
-    reads: model(|program, _, limits| promela::write(program, Steps::Literal, limits)),
+    reads: model(|program, _, limits| promela::write(program, Joining::Literal, limits)),
     ..WAY
 };
 

@@ -20,7 +20,7 @@ pub struct Label {
 }
 
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct CfgStep {
     pub action: Action,
     pub line: u32,
     pub text: String,
@@ -46,7 +46,7 @@ pub struct Graph {
     pub labels: Vec<Loc>,
 }
 
-pub fn graph(steps: Vec<Step>, labels: Vec<Label>, problems: &mut Problems) -> Result<Graph, Reported> {
+pub fn graph(steps: Vec<CfgStep>, labels: Vec<Label>, problems: &mut Problems) -> Result<Graph, Reported> {
     problems.spend(steps.len())?;
     let places = Places::new(&steps, &labels);
     let at = |label: &LabelId| places.locs[labels[label.0].step];
@@ -92,7 +92,7 @@ struct Places {
 }
 
 impl Places {
-    fn new(steps: &[Step], labels: &[Label]) -> Places {
+    fn new(steps: &[CfgStep], labels: &[Label]) -> Places {
         let home = homes(steps, labels);
         let mut locs = vec![Loc(0); home.len()];
         let mut count = 0;
@@ -110,7 +110,7 @@ impl Places {
 }
 
 /// Follows gotos to where they lead. The first step of a circle of gotos is the home of all of it.
-fn homes(steps: &[Step], labels: &[Label]) -> Vec<usize> {
+fn homes(steps: &[CfgStep], labels: &[Label]) -> Vec<usize> {
     const UNKNOWN: usize = usize::MAX;
     let end = steps.len();
     let leads_to = |i: usize| match steps.get(i).map(|step| &step.action) {

@@ -42,6 +42,9 @@ impl Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported;
 
+/// What was read, unless a problem kept it from being read.
+pub type Parsed<T> = Result<T, Reported>;
+
 /// A diagnostic in the making.
 #[derive(Debug)]
 pub struct Problem(Diagnostic);

@@ -4,7 +4,7 @@
 //! Whoever offers formats to users reads the table; what is behind a row is the business of its folder.
 
 use super::patch::{self, Dialect, Edit};
-use super::promela::{self, Steps};
+use super::promela::{self, Joining};
 use super::{Diagnostic, Input, Severity, Unread, Unwritten, litmus, rmm, ron, trencher, tso};
 use crate::analysis::isomorphism::isomorphic;
 use crate::limits::Limits;
@@ -32,11 +32,11 @@ pub struct Format {
     pub fence: fn(instruction: &str) -> &'static str,
 }
 
-pub type ReadFormat = fn(&[u8], &Reading) -> Result<Parsed, Unread>;
+pub type ReadFormat = fn(&[u8], &Reading) -> Result<Contents, Unread>;
 pub type WriteFormat = fn(&Program, &Writing) -> Result<String, Unwritten>;
 
 /// What was read, with what a litmus test says beside its program.
-pub type Parsed = (Input, Option<Litmus>);
+pub type Contents = (Input, Option<Litmus>);
 
 /// What a reader has to know beside the bytes.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub struct Writing<'a> {
     /// What the test that the program came from says beside it.
     pub litmus: Option<&'a Litmus>,
     /// How much of a thread is one step of a SPIN model.
-    pub steps: Steps,
+    pub steps: Joining,
     pub limits: &'a Limits,
 }
 
@@ -158,7 +158,7 @@ impl Eq for Format {}
 
 impl Format {
     /// What a file of this format says. A format that is only written has nothing to say.
-    pub fn parse(&self, bytes: &[u8], with: &Reading) -> Result<Parsed, Unread> {
+    pub fn parse(&self, bytes: &[u8], with: &Reading) -> Result<Contents, Unread> {
         match self.read {
             Some(read) => read(bytes, with),
             None => Err(wrong(format!("programs are not read from {}", self.name), None)),
@@ -182,7 +182,7 @@ impl Format {
     }
 }
 
-fn alone(input: Result<Input, Unread>) -> Result<Parsed, Unread> {
+fn alone(input: Result<Input, Unread>) -> Result<Contents, Unread> {
     input.map(|input| (input, None))
 }
 

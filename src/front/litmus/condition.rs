@@ -3,7 +3,7 @@
 //! The condition is kept as it was written, flattened, since it is printed again; `Prop::pred` is what it means.
 
 use super::init::{OfThread, of_thread};
-use super::lex::{Kind, Token, Tokens, expected, signed_number};
+use super::lex::{LitmusKind, LitmusToken, Tokens, expected, signed_number};
 use super::memory::LitmusMemory;
 use crate::front::const_fold;
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
@@ -13,17 +13,17 @@ use std::collections::BTreeSet;
 /// Deeper nesting is refused.
 const MAX_NESTING: usize = 100;
 
-pub struct Question<'s> {
+pub struct LitmusQuestion<'s> {
     pub kind: PropertyKind,
     pub prop: Prop<'s>,
     /// What `locations` adds.
-    pub locations: Vec<(Place<'s>, Span)>,
+    pub locations: Vec<(LitmusPlace<'s>, Span)>,
     pub span: Span,
 }
 
 /// Something that has a value in a final state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place<'s> {
+pub enum LitmusPlace<'s> {
     Own(OfThread),
     Cell(&'s str, Option<usize>),
 }
@@ -31,7 +31,7 @@ pub enum Place<'s> {
 #[derive(Clone, Debug)]
 pub enum Prop<'s> {
     Const(bool),
-    Compare { left: (Place<'s>, Span), equal: bool, right: (Right<'s>, Span) },
+    Compare { left: (LitmusPlace<'s>, Span), equal: bool, right: (Right<'s>, Span) },
     Not(Box<Prop<'s>>),
     And(Vec<Prop<'s>>),
     Or(Vec<Prop<'s>>),
@@ -42,7 +42,7 @@ pub enum Prop<'s> {
 pub enum Right<'s> {
     Const(Value),
     AddressOf(&'s str),
-    Place(Place<'s>),
+    Place(LitmusPlace<'s>),
 }
 
 pub fn read<'s>(
@@ -50,12 +50,12 @@ pub fn read<'s>(
     part: Span,
     memory: &mut LitmusMemory<'s>,
     problems: &mut Problems,
-) -> Question<'s> {
+) -> LitmusQuestion<'s> {
     let tokens = Tokens::new(clean, part, problems);
     let span = tokens.span();
     let mut reader = ConditionReader { tokens, memory, problems, nesting: 0 };
     let mut question =
-        Question { kind: PropertyKind::Forall, prop: Prop::Const(true), locations: vec![], span };
+        LitmusQuestion { kind: PropertyKind::Forall, prop: Prop::Const(true), locations: vec![], span };
     let _ = reader.question(&mut question);
     question
 }
@@ -68,11 +68,11 @@ struct ConditionReader<'s, 'a, 'l> {
 }
 
 impl<'s> ConditionReader<'s, '_, '_> {
-    fn question(&mut self, question: &mut Question<'s>) -> Result<(), Reported> {
+    fn question(&mut self, question: &mut LitmusQuestion<'s>) -> Result<(), Reported> {
         if self.is_word("locations") {
             self.tokens.next();
             question.locations = self.locations()?;
-            self.tokens.take(Kind::Semicolon);
+            self.tokens.take(LitmusKind::Semicolon);
         }
         if self.tokens.is_at_end() {
             return Ok(());
@@ -80,7 +80,7 @@ impl<'s> ConditionReader<'s, '_, '_> {
         question.span = self.tokens.peek().span;
         question.kind = self.quantifier()?;
         question.prop = self.disjunction()?;
-        self.tokens.take(Kind::Semicolon);
+        self.tokens.take(LitmusKind::Semicolon);
         if self.is_word("with") {
             let with = self.tokens.next();
             let warning = Problem::warning("what stands behind `with` is ignored").at(with.span);
@@ -126,39 +126,39 @@ impl<'s> ConditionReader<'s, '_, '_> {
         Ok(kind)
     }
 
-    fn locations(&mut self) -> Result<Vec<(Place<'s>, Span)>, Reported> {
-        self.expect(Kind::LeftBracket, "`[`")?;
+    fn locations(&mut self) -> Result<Vec<(LitmusPlace<'s>, Span)>, Reported> {
+        self.expect(LitmusKind::LeftBracket, "`[`")?;
         let mut places = Vec::new();
-        while self.tokens.peek().kind != Kind::RightBracket {
+        while self.tokens.peek().kind != LitmusKind::RightBracket {
             places.push(self.place()?);
             // A type may follow, and says nothing new.
-            while matches!(self.tokens.peek().kind, Kind::Name | Kind::Star) {
+            while matches!(self.tokens.peek().kind, LitmusKind::Name | LitmusKind::Star) {
                 self.tokens.next();
             }
-            if self.tokens.take(Kind::Semicolon).is_none() {
+            if self.tokens.take(LitmusKind::Semicolon).is_none() {
                 break;
             }
         }
-        self.expect(Kind::RightBracket, "`;` or `]`")?;
+        self.expect(LitmusKind::RightBracket, "`;` or `]`")?;
         Ok(places)
     }
 
-    fn expect(&mut self, kind: Kind, what: &str) -> Result<Token<'s>, Reported> {
+    fn expect(&mut self, kind: LitmusKind, what: &str) -> Result<LitmusToken<'s>, Reported> {
         let token = self.tokens.peek();
         self.tokens.take(kind).ok_or_else(|| self.problems.report(expected(what, token)))
     }
 
     fn disjunction(&mut self) -> Result<Prop<'s>, Reported> {
-        self.list(Kind::Or, Prop::Or, Self::conjunction)
+        self.list(LitmusKind::Or, Prop::Or, Self::conjunction)
     }
 
     fn conjunction(&mut self) -> Result<Prop<'s>, Reported> {
-        self.list(Kind::And, Prop::And, Self::implication)
+        self.list(LitmusKind::And, Prop::And, Self::implication)
     }
 
     fn list(
         &mut self,
-        between: Kind,
+        between: LitmusKind,
         join: fn(Vec<Prop<'s>>) -> Prop<'s>,
         item: fn(&mut Self) -> Result<Prop<'s>, Reported>,
     ) -> Result<Prop<'s>, Reported> {
@@ -175,7 +175,7 @@ impl<'s> ConditionReader<'s, '_, '_> {
 
     fn implication(&mut self) -> Result<Prop<'s>, Reported> {
         let mut chain = vec![self.literal()?];
-        while self.tokens.take(Kind::Implies).is_some() {
+        while self.tokens.take(LitmusKind::Implies).is_some() {
             chain.push(self.literal()?);
             if chain.len() > MAX_NESTING {
                 return Err(self.too_deep());
@@ -198,14 +198,14 @@ impl<'s> ConditionReader<'s, '_, '_> {
         }
         let token = self.tokens.peek();
         let prop = match (token.kind, token.text) {
-            (Kind::Not, _) | (_, "not") => {
+            (LitmusKind::Not, _) | (_, "not") => {
                 self.tokens.next();
                 Prop::Not(Box::new(self.literal()?))
             }
-            (Kind::LeftParen, _) => {
+            (LitmusKind::LeftParen, _) => {
                 self.tokens.next();
                 let inner = self.disjunction()?;
-                self.expect(Kind::RightParen, r"`/\`, `\/` or `)`")?;
+                self.expect(LitmusKind::RightParen, r"`/\`, `\/` or `)`")?;
                 inner
             }
             (_, "true" | "false") => Prop::Const(self.tokens.next().text == "true"),
@@ -219,8 +219,8 @@ impl<'s> ConditionReader<'s, '_, '_> {
         let left = self.place()?;
         let relation = self.tokens.next();
         let equal = match relation.kind {
-            Kind::Equals => true,
-            Kind::Differs => false,
+            LitmusKind::Equals => true,
+            LitmusKind::Differs => false,
             _ => return Err(self.problems.report(expected("`=`", relation))),
         };
         Ok(Prop::Compare { left, equal, right: self.right()? })
@@ -229,15 +229,15 @@ impl<'s> ConditionReader<'s, '_, '_> {
     fn right(&mut self) -> Result<(Right<'s>, Span), Reported> {
         let token = self.tokens.peek();
         match (token.kind, self.tokens.peek_at(1).kind) {
-            (Kind::Number, Kind::Colon)
-            | (Kind::Name, Kind::Colon | Kind::LeftBracket)
-            | (Kind::LeftBracket, _) => {
+            (LitmusKind::Number, LitmusKind::Colon)
+            | (LitmusKind::Name, LitmusKind::Colon | LitmusKind::LeftBracket)
+            | (LitmusKind::LeftBracket, _) => {
                 let (place, span) = self.place()?;
                 Ok((Right::Place(place), span))
             }
-            (Kind::Ampersand, _) | (Kind::Name, _) => {
-                self.tokens.take(Kind::Ampersand);
-                let name = self.expect(Kind::Name, "a location")?;
+            (LitmusKind::Ampersand, _) | (LitmusKind::Name, _) => {
+                self.tokens.take(LitmusKind::Ampersand);
+                let name = self.expect(LitmusKind::Name, "a location")?;
                 self.memory.mention(name.text);
                 Ok((Right::AddressOf(name.text), name.span))
             }
@@ -250,34 +250,34 @@ impl<'s> ConditionReader<'s, '_, '_> {
     }
 
     /// A register of a thread, a location, or an element of an array.
-    fn place(&mut self) -> Result<(Place<'s>, Span), Reported> {
+    fn place(&mut self) -> Result<(LitmusPlace<'s>, Span), Reported> {
         let start = self.tokens.peek().span;
         if let Some(register) = of_thread(&mut self.tokens, self.memory.arch, self.problems) {
             let end = self.tokens.peek().span.start.max(start.end);
-            return Ok((Place::Own(register?), Span { start: start.start, end }));
+            return Ok((LitmusPlace::Own(register?), Span { start: start.start, end }));
         }
-        let bracketed = self.tokens.take(Kind::LeftBracket).is_some();
-        let name = self.expect(Kind::Name, "a register or a location")?;
+        let bracketed = self.tokens.take(LitmusKind::LeftBracket).is_some();
+        let name = self.expect(LitmusKind::Name, "a register or a location")?;
         self.memory.mention(name.text);
         let mut element = None;
-        if self.tokens.take(Kind::LeftBracket).is_some() {
+        if self.tokens.take(LitmusKind::LeftBracket).is_some() {
             let at = self.tokens.peek();
             let index = signed_number(&mut self.tokens, self.problems).ok_or(Reported)?;
-            self.expect(Kind::RightBracket, "`]`")?;
+            self.expect(LitmusKind::RightBracket, "`]`")?;
             element = Some(usize::try_from(index).map_err(|_| {
                 self.problems.report(Problem::error("an element has a number from 0 up").at(at.span))
             })?);
         }
         if bracketed {
-            self.expect(Kind::RightBracket, "`]`")?;
+            self.expect(LitmusKind::RightBracket, "`]`")?;
         }
-        Ok((Place::Cell(name.text, element), name.span))
+        Ok((LitmusPlace::Cell(name.text, element), name.span))
     }
 }
 
 impl<'s> Prop<'s> {
     /// Every register and location in it.
-    pub fn for_each_place(&self, visit: &mut impl FnMut(Place<'s>, Span)) {
+    pub fn for_each_place(&self, visit: &mut impl FnMut(LitmusPlace<'s>, Span)) {
         match self {
             Prop::Const(_) => {}
             Prop::Compare { left, right, .. } => {
@@ -296,7 +296,7 @@ impl<'s> Prop<'s> {
     }
 
     /// Every comparison of a place with an address.
-    pub fn for_each_address(&self, visit: &mut impl FnMut(Place<'s>, &'s str, Span)) {
+    pub fn for_each_address(&self, visit: &mut impl FnMut(LitmusPlace<'s>, &'s str, Span)) {
         match self {
             Prop::Compare { left, right: (Right::AddressOf(name), span), .. } => visit(left.0, name, *span),
             Prop::Const(_) | Prop::Compare { .. } => {}
@@ -310,7 +310,7 @@ impl<'s> Prop<'s> {
     }
 
     /// What it means, given what its comparisons mean.
-    pub fn pred(&self, compare: &impl Fn(&Place<'s>, bool, &Right<'s>) -> Pred) -> Pred {
+    pub fn pred(&self, compare: &impl Fn(&LitmusPlace<'s>, bool, &Right<'s>) -> Pred) -> Pred {
         let join = |op: BinOp, all: &[Prop<'s>]| {
             let all = all.iter().map(|a| a.pred(compare)).collect();
             const_fold::join(all, &mut |a, b| Expr::binary(op, a, b))
@@ -327,11 +327,11 @@ impl<'s> Prop<'s> {
     }
 
     /// As litmus files write it, with as few parentheses as possible.
-    pub fn show(&self, place: &impl Fn(&Place<'s>) -> String) -> String {
+    pub fn show(&self, place: &impl Fn(&LitmusPlace<'s>) -> String) -> String {
         self.show_at(0, place)
     }
 
-    fn show_at(&self, outer: u8, place: &impl Fn(&Place<'s>) -> String) -> String {
+    fn show_at(&self, outer: u8, place: &impl Fn(&LitmusPlace<'s>) -> String) -> String {
         let list = |all: &[Prop<'s>], sign: &str, level: u8| {
             all.iter().map(|a| a.show_at(level, place)).collect::<Vec<_>>().join(sign)
         };
@@ -341,7 +341,7 @@ impl<'s> Prop<'s> {
                 let right = match &right.0 {
                     Right::Const(value) => value.to_string(),
                     Right::AddressOf(name) => name.to_string(),
-                    Right::Place(p @ Place::Cell(..)) => format!("[{}]", place(p)),
+                    Right::Place(p @ LitmusPlace::Cell(..)) => format!("[{}]", place(p)),
                     Right::Place(p) => place(p),
                 };
                 (4, format!("{}{}{right}", place(&left.0), if *equal { "=" } else { "!=" }))
@@ -356,11 +356,11 @@ impl<'s> Prop<'s> {
 }
 
 /// What final states show: the condition's places and the listed ones, registers first.
-pub fn observed<'s>(question: &Question<'s>, memory: &LitmusMemory<'s>) -> Vec<Place<'s>> {
+pub fn observed<'s>(question: &LitmusQuestion<'s>, memory: &LitmusMemory<'s>) -> Vec<LitmusPlace<'s>> {
     let mut places = BTreeSet::new();
-    let mut add = |place: Place<'s>, _| match place {
-        Place::Cell(name, None) if memory.len(name) > 1 => {
-            places.extend((0..memory.len(name)).map(|i| Place::Cell(name, Some(i))));
+    let mut add = |place: LitmusPlace<'s>, _| match place {
+        LitmusPlace::Cell(name, None) if memory.len(name) > 1 => {
+            places.extend((0..memory.len(name)).map(|i| LitmusPlace::Cell(name, Some(i))));
         }
         place => {
             places.insert(place);

@@ -1,6 +1,6 @@
 //! What does the initial state say? Values of locations and of registers; whatever it does not mention is 0.
 
-use super::lex::{Kind, Token, Tokens, expected, number, signed_number};
+use super::lex::{LitmusKind, LitmusToken, Tokens, expected, number, signed_number};
 use super::memory::{Initial, LitmusMemory, Type};
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::front::x86::{Arch, Flag, Own, POINTER, register};
@@ -30,11 +30,11 @@ pub fn read<'s>(
     let tokens = Tokens::new(clean, part, problems);
     let mut reader = InitReader { tokens, memory, problems, registers: vec![] };
     while !reader.tokens.is_at_end() {
-        if reader.tokens.take(Kind::Semicolon).is_some() {
+        if reader.tokens.take(LitmusKind::Semicolon).is_some() {
             continue;
         }
         if reader.item().is_err() {
-            reader.tokens.skip_past(Kind::Semicolon);
+            reader.tokens.skip_past(LitmusKind::Semicolon);
         }
     }
     reader.registers
@@ -60,24 +60,24 @@ impl<'s> InitReader<'s, '_, '_> {
             }
             self.registers.push(RegisterValue { register, value: value.unwrap_or(Initial::Const(0)), span });
         } else {
-            let bracketed = self.tokens.take(Kind::LeftBracket).is_some();
-            let name = self.expect(Kind::Name, "a location or a register")?;
+            let bracketed = self.tokens.take(LitmusKind::LeftBracket).is_some();
+            let name = self.expect(LitmusKind::Name, "a location or a register")?;
             if bracketed {
-                self.expect(Kind::RightBracket, "`]`")?;
+                self.expect(LitmusKind::RightBracket, "`]`")?;
             }
             let initial = match self.tokens.peek().kind {
-                Kind::LeftBracket => self.array()?,
+                LitmusKind::LeftBracket => self.array()?,
                 _ => vec![self.value()?.unwrap_or(Initial::Const(0))],
             };
             self.memory.declare(name.text, ty, initial, name.span, self.problems);
         }
         match self.tokens.peek() {
-            Token { kind: Kind::Semicolon | Kind::End, .. } => Ok(()),
+            LitmusToken { kind: LitmusKind::Semicolon | LitmusKind::End, .. } => Ok(()),
             found => Err(self.problems.report(expected("`;`", found))),
         }
     }
 
-    fn expect(&mut self, kind: Kind, what: &str) -> Result<Token<'s>, Reported> {
+    fn expect(&mut self, kind: LitmusKind, what: &str) -> Result<LitmusToken<'s>, Reported> {
         let token = self.tokens.peek();
         self.tokens.take(kind).ok_or_else(|| self.problems.report(expected(what, token)))
     }
@@ -93,10 +93,11 @@ impl<'s> InitReader<'s, '_, '_> {
         let mut ty: Option<Type> = None;
         let is_type = |tokens: &Tokens| {
             let behind = tokens.peek_at(1).kind;
-            tokens.peek().kind == Kind::Name && matches!(behind, Kind::Name | Kind::Star | Kind::Number)
+            tokens.peek().kind == LitmusKind::Name
+                && matches!(behind, LitmusKind::Name | LitmusKind::Star | LitmusKind::Number)
         };
         let mut unsigned = false;
-        while is_type(&self.tokens) || ty.is_some() && self.tokens.peek().kind == Kind::Star {
+        while is_type(&self.tokens) || ty.is_some() && self.tokens.peek().kind == LitmusKind::Star {
             let token = self.tokens.next();
             match type_word(token.text, self.memory.arch) {
                 Some(TypeWord::Qualifier) => {}
@@ -117,17 +118,17 @@ impl<'s> InitReader<'s, '_, '_> {
 
     /// `= value`, if there is one.
     fn value(&mut self) -> Result<Option<Initial<'s>>, Reported> {
-        match self.tokens.take(Kind::Equals) {
+        match self.tokens.take(LitmusKind::Equals) {
             Some(_) => self.plain_value().map(Some),
             None => Ok(None),
         }
     }
 
     fn plain_value(&mut self) -> Result<Initial<'s>, Reported> {
-        let address = self.tokens.take(Kind::Ampersand).is_some();
+        let address = self.tokens.take(LitmusKind::Ampersand).is_some();
         let token = self.tokens.peek();
         match token.kind {
-            Kind::Name => {
+            LitmusKind::Name => {
                 self.tokens.next();
                 self.memory.mention(token.text);
                 Ok(Initial::AddressOf(token.text))
@@ -146,21 +147,21 @@ impl<'s> InitReader<'s, '_, '_> {
         self.tokens.next();
         let size = self.tokens.peek();
         let length = signed_number(&mut self.tokens, self.problems).ok_or(Reported)?;
-        self.expect(Kind::RightBracket, "`]`")?;
+        self.expect(LitmusKind::RightBracket, "`]`")?;
         let Some(length) = usize::try_from(length).ok().filter(|n| (1..=MAX_CELLS).contains(n)) else {
             let message = format!("an array has from 1 to {MAX_CELLS} elements");
             return Err(self.problems.report(Problem::error(message).at(size.span)));
         };
         let mut values = Vec::new();
-        if self.tokens.take(Kind::Equals).is_some() {
-            self.expect(Kind::LeftBrace, "`{`")?;
-            while self.tokens.peek().kind != Kind::RightBrace {
+        if self.tokens.take(LitmusKind::Equals).is_some() {
+            self.expect(LitmusKind::LeftBrace, "`{`")?;
+            while self.tokens.peek().kind != LitmusKind::RightBrace {
                 values.push(self.plain_value()?);
-                if self.tokens.take(Kind::Comma).is_none() {
+                if self.tokens.take(LitmusKind::Comma).is_none() {
                     break;
                 }
             }
-            self.expect(Kind::RightBrace, "`}`")?;
+            self.expect(LitmusKind::RightBrace, "`}`")?;
         }
         if values.len() > length {
             let message = format!("{} values for {length} elements", values.len());
@@ -204,23 +205,23 @@ pub fn of_thread(
 ) -> Option<Result<OfThread, Reported>> {
     let first = tokens.peek();
     let digits = match first.kind {
-        Kind::Number => first.text,
-        Kind::Name => first.text.strip_prefix('P')?,
+        LitmusKind::Number => first.text,
+        LitmusKind::Name => first.text.strip_prefix('P')?,
         _ => return None,
     };
-    if tokens.peek_at(1).kind != Kind::Colon {
+    if tokens.peek_at(1).kind != LitmusKind::Colon {
         return None;
     }
     let thread: Value = number(digits).filter(|n| *n >= 0)?;
     tokens.next();
     tokens.next();
-    tokens.take(Kind::Percent);
+    tokens.take(LitmusKind::Percent);
     let name = tokens.next();
     let own = own(name, arch).map_err(|problem| problems.report(problem));
     Some(own.map(|own| OfThread { thread: thread as u64, own }))
 }
 
-fn own(name: Token, arch: Arch) -> Result<Own, Problem> {
+fn own(name: LitmusToken, arch: Arch) -> Result<Own, Problem> {
     match (register(name.text, arch), Flag::named(name.text)) {
         (Some(part), _) if part.bits == arch.bits() => Ok(Own::Gpr(part.gpr)),
         (Some(part), _) => {
@@ -229,7 +230,7 @@ fn own(name: Token, arch: Arch) -> Result<Own, Problem> {
         }
         (None, Some(flag)) => Ok(Own::Flag(flag)),
         _ if name.text.eq_ignore_ascii_case(&POINTER.name(arch)) => Ok(Own::Gpr(POINTER)),
-        _ if name.kind == Kind::Name => {
+        _ if name.kind == LitmusKind::Name => {
             Err(Problem::error(format!("`{}` is not a register here", name.text)).at(name.span))
         }
         _ => Err(expected("a register", name)),

@@ -9,7 +9,7 @@ use logos::Logos;
 
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n\x0B\x0C]+")]
-pub enum Kind {
+pub enum LitmusKind {
     #[regex(r"[A-Za-z_.][A-Za-z0-9_.]*")]
     Name,
     #[regex("[0-9][A-Za-z0-9_]*")]
@@ -65,15 +65,15 @@ pub enum Kind {
 const STEPS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Token<'s> {
-    pub kind: Kind,
+pub struct LitmusToken<'s> {
+    pub kind: LitmusKind,
     pub text: &'s str,
     pub span: Span,
 }
 
 /// The tokens of one part of the file. Reading past the last one gives `End`, as often as one likes.
 pub struct Tokens<'s> {
-    tokens: Vec<Token<'s>>,
+    tokens: Vec<LitmusToken<'s>>,
     next: usize,
     end: Span,
 }
@@ -82,14 +82,14 @@ impl<'s> Tokens<'s> {
     /// `clean` is the file without comments. At a limit, the part ends there.
     pub fn new(clean: &'s str, part: Span, problems: &mut Problems) -> Tokens<'s> {
         let mut tokens = Vec::new();
-        for (kind, range) in Kind::lexer(&clean[part.start..part.end]).spanned() {
+        for (kind, range) in LitmusKind::lexer(&clean[part.start..part.end]).spanned() {
             if problems.spend(STEPS).is_err() {
                 break;
             }
             let span = Span { start: part.start + range.start, end: part.start + range.end };
             let text = &clean[span.start..span.end];
             match kind {
-                Ok(kind) => tokens.push(Token { kind, text, span }),
+                Ok(kind) => tokens.push(LitmusToken { kind, text, span }),
                 Err(()) => {
                     problems.report(garbage(text, span));
                 }
@@ -99,23 +99,23 @@ impl<'s> Tokens<'s> {
         Tokens { tokens, next: 0, end: Span { start: end, end } }
     }
 
-    pub fn peek(&self) -> Token<'s> {
+    pub fn peek(&self) -> LitmusToken<'s> {
         self.peek_at(0)
     }
 
-    pub fn peek_at(&self, ahead: usize) -> Token<'s> {
-        let none = Token { kind: Kind::End, text: "", span: self.end };
+    pub fn peek_at(&self, ahead: usize) -> LitmusToken<'s> {
+        let none = LitmusToken { kind: LitmusKind::End, text: "", span: self.end };
         self.tokens.get(self.next + ahead).copied().unwrap_or(none)
     }
 
-    pub fn next(&mut self) -> Token<'s> {
+    pub fn next(&mut self) -> LitmusToken<'s> {
         let token = self.peek();
         self.next += 1;
         token
     }
 
     /// The next token, if it is of this kind.
-    pub fn take(&mut self, kind: Kind) -> Option<Token<'s>> {
+    pub fn take(&mut self, kind: LitmusKind) -> Option<LitmusToken<'s>> {
         (self.peek().kind == kind).then(|| self.next())
     }
 
@@ -124,7 +124,7 @@ impl<'s> Tokens<'s> {
     }
 
     /// Steps over everything up to the next token of this kind, and over that.
-    pub fn skip_past(&mut self, kind: Kind) {
+    pub fn skip_past(&mut self, kind: LitmusKind) {
         while !self.is_at_end() && self.next().kind != kind {}
     }
 
@@ -151,9 +151,9 @@ pub fn number(text: &str) -> Option<Value> {
 
 /// A number with or without a sign before it.
 pub fn signed_number(tokens: &mut Tokens, problems: &mut Problems) -> Option<Value> {
-    let minus = tokens.take(Kind::Minus);
+    let minus = tokens.take(LitmusKind::Minus);
     let token = tokens.peek();
-    if token.kind != Kind::Number {
+    if token.kind != LitmusKind::Number {
         problems.report(expected("a number", token));
         return None;
     }
@@ -171,9 +171,9 @@ pub fn signed_number(tokens: &mut Tokens, problems: &mut Problems) -> Option<Val
 }
 
 /// Something else stands where this was expected.
-pub fn expected(what: &str, found: Token) -> Problem {
+pub fn expected(what: &str, found: LitmusToken) -> Problem {
     let found_text = match found.kind {
-        Kind::End => "nothing".to_string(),
+        LitmusKind::End => "nothing".to_string(),
         _ => format!("`{}`", found.text),
     };
     Problem::error(format!("expected {what}, found {found_text}")).at(found.span)

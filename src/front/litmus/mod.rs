@@ -30,7 +30,7 @@ use crate::limits::Limits;
 use crate::model::litmus::{Litmus, Observed};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Addr, Atom, BinOp, Expr, Pred, Program, Property, ThreadId, Value};
-use condition::{Place, Question, Right, observed};
+use condition::{LitmusPlace, LitmusQuestion, Right, observed};
 use init::{OfThread, RegisterValue};
 use lower::{Context, lower};
 use memory::{Initial, LitmusMemory, constant};
@@ -82,7 +82,7 @@ struct Test<'s> {
     name: &'s str,
     threads: Vec<LitmusThread<'s>>,
     initial: Vec<RegisterValue<'s>>,
-    question: Question<'s>,
+    question: LitmusQuestion<'s>,
     memory: LitmusMemory<'s>,
     pointers: Pointers<'s>,
 }
@@ -99,25 +99,25 @@ impl<'s> Test<'s> {
     /// Do all threads and elements exist that the initial state and the condition name, and may they be what they are
     /// compared with?
     fn check_names(&self, problems: &mut Problems) {
-        let mut places: Vec<(Place, Span)> = self.question.locations.clone();
+        let mut places: Vec<(LitmusPlace, Span)> = self.question.locations.clone();
         places.iter_mut().for_each(|(place, _)| {
             // A whole array may be listed, and not compared.
-            if let Place::Cell(_, element) = place {
+            if let LitmusPlace::Cell(_, element) = place {
                 element.get_or_insert(0);
             }
         });
         self.question.prop.for_each_place(&mut |place, span| places.push((place, span)));
-        places.extend(self.initial.iter().map(|r| (Place::Own(r.register), r.span)));
+        places.extend(self.initial.iter().map(|r| (LitmusPlace::Own(r.register), r.span)));
         for (place, span) in places {
             match place {
-                Place::Own(OfThread { thread, .. }) if self.thread(thread).is_none() => {
+                LitmusPlace::Own(OfThread { thread, .. }) if self.thread(thread).is_none() => {
                     problems.report(Problem::error(format!("there is no thread P{thread}")).at(span));
                 }
-                Place::Cell(name, None) if self.memory.len(name) > 1 => {
+                LitmusPlace::Cell(name, None) if self.memory.len(name) > 1 => {
                     let whole = Problem::error(format!("`{name}` is an array")).at(span);
                     problems.report(whole.help(format!("ask for one of its elements, as in `{name}[0]`")));
                 }
-                Place::Cell(name, Some(element)) if self.memory.element(name, element).is_none() => {
+                LitmusPlace::Cell(name, Some(element)) if self.memory.element(name, element).is_none() => {
                     problems.report(Problem::error(format!("`{name}` has no element {element}")).at(span));
                 }
                 _ => {}
@@ -206,13 +206,13 @@ impl<'s> Test<'s> {
         values
     }
 
-    fn litmus(&self, columns: &[Place<'s>], registers: &mut [ThreadRegisters]) -> Litmus {
-        let mut atoms: BTreeMap<Place, Atom> = BTreeMap::new();
+    fn litmus(&self, columns: &[LitmusPlace<'s>], registers: &mut [ThreadRegisters]) -> Litmus {
+        let mut atoms: BTreeMap<LitmusPlace, Atom> = BTreeMap::new();
         for place in columns {
             atoms.insert(*place, self.atom(place, registers));
         }
-        let atom = |place: &Place<'s>| atoms[place].clone();
-        let compare = |left: &Place<'s>, equal: bool, right: &Right<'s>| -> Pred {
+        let atom = |place: &LitmusPlace<'s>| atoms[place].clone();
+        let compare = |left: &LitmusPlace<'s>, equal: bool, right: &Right<'s>| -> Pred {
             let right = match right {
                 Right::Const(value) => Expr::Const(self.as_kept(left, *value)),
                 // A number is no address, even if it should have the same bits.
@@ -222,7 +222,7 @@ impl<'s> Test<'s> {
             };
             Expr::binary(if equal { BinOp::Eq } else { BinOp::Ne }, Expr::Atom(atom(left)), right)
         };
-        let column = |place: &Place<'s>| {
+        let column = |place: &LitmusPlace<'s>| {
             let (bits, signed) = self.width(place);
             let may_be_address = self.may_be_address(place);
             Observed { name: self.show(place), atom: atom(place), bits, signed, may_be_address }
@@ -242,13 +242,13 @@ impl<'s> Test<'s> {
         }
     }
 
-    fn atom(&self, place: &Place<'s>, registers: &mut [ThreadRegisters]) -> Atom {
+    fn atom(&self, place: &LitmusPlace<'s>, registers: &mut [ThreadRegisters]) -> Atom {
         match place {
-            Place::Own(OfThread { thread, own }) => {
+            LitmusPlace::Own(OfThread { thread, own }) => {
                 let t = self.thread(*thread).expect("names have been checked");
                 Atom::Reg(t, registers[t.index()].own(*own, self.arch()))
             }
-            Place::Cell(name, element) => {
+            LitmusPlace::Cell(name, element) => {
                 let cell = self.memory.element(name, element.unwrap_or(0)).expect("names have been checked");
                 Atom::Mem(Addr(cell as u32))
             }
@@ -256,24 +256,26 @@ impl<'s> Test<'s> {
     }
 
     /// A number that the condition compares a place with, as the place would hold it.
-    fn as_kept(&self, place: &Place, value: Value) -> Value {
+    fn as_kept(&self, place: &LitmusPlace, value: Value) -> Value {
         let (bits, _) = self.width(place);
         if fits(value, bits) { fitted(value, bits, self.arch()) } else { value }
     }
 
-    fn may_be_address(&self, place: &Place) -> bool {
+    fn may_be_address(&self, place: &LitmusPlace) -> bool {
         match place {
-            Place::Own(OfThread { thread, own: Own::Gpr(gpr) }) => self.pointers.in_register(*thread, *gpr),
-            Place::Own(OfThread { own: Own::Flag(_), .. }) => false,
-            Place::Cell(name, _) => self.pointers.in_location(name),
+            LitmusPlace::Own(OfThread { thread, own: Own::Gpr(gpr) }) => {
+                self.pointers.in_register(*thread, *gpr)
+            }
+            LitmusPlace::Own(OfThread { own: Own::Flag(_), .. }) => false,
+            LitmusPlace::Cell(name, _) => self.pointers.in_location(name),
         }
     }
 
-    fn width(&self, place: &Place) -> (u32, bool) {
+    fn width(&self, place: &LitmusPlace) -> (u32, bool) {
         match place {
-            Place::Own(OfThread { own: Own::Flag(_), .. }) => (8, false),
-            Place::Own(_) => (self.arch().bits(), true),
-            Place::Cell(name, _) => {
+            LitmusPlace::Own(OfThread { own: Own::Flag(_), .. }) => (8, false),
+            LitmusPlace::Own(_) => (self.arch().bits(), true),
+            LitmusPlace::Cell(name, _) => {
                 let ty = self.memory.ty(name);
                 (ty.bits, ty.signed)
             }
@@ -281,21 +283,23 @@ impl<'s> Test<'s> {
     }
 
     /// The place as final states and conditions show it.
-    fn show(&self, place: &Place) -> String {
+    fn show(&self, place: &LitmusPlace) -> String {
         match place {
-            Place::Own(OfThread { thread, own: Own::Gpr(gpr) }) => {
+            LitmusPlace::Own(OfThread { thread, own: Own::Gpr(gpr) }) => {
                 format!("{thread}:{}", gpr.name(self.arch()))
             }
-            Place::Own(OfThread { thread, own: Own::Flag(flag) }) => format!("{thread}:{}", flag.name()),
-            Place::Cell(name, None) => name.to_string(),
-            Place::Cell(name, Some(element)) => format!("{name}[{element}]"),
+            LitmusPlace::Own(OfThread { thread, own: Own::Flag(flag) }) => {
+                format!("{thread}:{}", flag.name())
+            }
+            LitmusPlace::Cell(name, None) => name.to_string(),
+            LitmusPlace::Cell(name, Some(element)) => format!("{name}[{element}]"),
         }
     }
 }
 
-fn flag_of(place: &Place) -> Option<Flag> {
+fn flag_of(place: &LitmusPlace) -> Option<Flag> {
     match place {
-        Place::Own(OfThread { own: Own::Flag(flag), .. }) => Some(*flag),
+        LitmusPlace::Own(OfThread { own: Own::Flag(flag), .. }) => Some(*flag),
         _ => None,
     }
 }

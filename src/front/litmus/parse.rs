@@ -5,7 +5,7 @@
 
 mod operands;
 
-use super::lex::{Kind, Token, Tokens, expected};
+use super::lex::{LitmusKind, LitmusToken, Tokens, expected};
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::front::x86::{self, Arch, Instruction, Op, Operand};
 use crate::model::MAX_THREADS;
@@ -137,7 +137,8 @@ struct CodeCell<'s, 'p, 'l> {
 impl<'s> CodeCell<'s, '_, '_> {
     /// `lock` is a `LOCK` in an earlier cell of its own.
     fn read(mut self, thread: &mut LitmusThread<'s>, lock: &mut Option<Span>) -> Result<(), Reported> {
-        while self.tokens.peek().kind == Kind::Name && self.tokens.peek_at(1).kind == Kind::Colon {
+        while self.tokens.peek().kind == LitmusKind::Name && self.tokens.peek_at(1).kind == LitmusKind::Colon
+        {
             let label = self.tokens.next();
             self.tokens.next();
             if thread.by_label.insert(label.text, thread.labels.len()).is_some() {
@@ -168,7 +169,7 @@ impl<'s> CodeCell<'s, '_, '_> {
 
     fn instruction(&mut self, span: Span, locked: Option<Span>) -> Result<Instruction<&'s str>, Reported> {
         let word = self.tokens.next();
-        let Some((op, bits)) = x86::mnemonic(word.text).filter(|_| word.kind == Kind::Name) else {
+        let Some((op, bits)) = x86::mnemonic(word.text).filter(|_| word.kind == LitmusKind::Name) else {
             return Err(self.unsupported(word));
         };
         if bits.is_some_and(|bits| bits > self.arch.bits()) {
@@ -210,9 +211,9 @@ impl<'s> CodeCell<'s, '_, '_> {
         &self.clean[span.start..span.end]
     }
 
-    fn unsupported(&mut self, word: Token) -> Reported {
+    fn unsupported(&mut self, word: LitmusToken) -> Reported {
         let problem = match word.kind {
-            Kind::Name => Problem::error(format!("instruction `{}` is not supported", word.text)),
+            LitmusKind::Name => Problem::error(format!("instruction `{}` is not supported", word.text)),
             _ => expected("an instruction", word),
         };
         let nearest = self.problems.nearest(&word.text.to_ascii_lowercase(), x86::MNEMONICS);
@@ -240,7 +241,7 @@ impl<'s> CodeCell<'s, '_, '_> {
     fn target(&mut self) -> Result<(Operand<&'s str>, Span), Reported> {
         let token = self.tokens.next();
         match token.kind {
-            Kind::Name => Ok((Operand::Label(token.text), token.span)),
+            LitmusKind::Name => Ok((Operand::Label(token.text), token.span)),
             _ => Err(self.problems.report(expected("a label", token))),
         }
     }

@@ -10,8 +10,8 @@ use crate::model::{Addr, Edge, Program, Reg, RegExpr, ThreadId, Value};
 use std::collections::HashSet;
 use std::fmt::Write;
 
-pub struct Layout {
-    cells: Vec<Cell>,
+pub struct PromelaLayout {
+    cells: Vec<PromelaCell>,
     arrays: Vec<Array>,
     processes: Vec<String>,
     registers: Vec<Vec<Variable>>,
@@ -20,7 +20,7 @@ pub struct Layout {
     pub locks: bool,
 }
 
-enum Cell {
+enum PromelaCell {
     Plain(Variable),
     /// The index of the array; its place there follows from the address.
     In(usize),
@@ -41,17 +41,17 @@ struct Variable {
 /// A register that a property watches in every state has to be global.
 pub type IsGlobal<'a> = &'a dyn Fn(ThreadId, Reg) -> bool;
 
-impl Layout {
-    pub fn of(program: &Program, intervals: &Intervals, is_global: IsGlobal) -> Layout {
-        let mut names = Names::default();
+impl PromelaLayout {
+    pub fn of(program: &Program, intervals: &Intervals, is_global: IsGlobal) -> PromelaLayout {
+        let mut names = PromelaNames::default();
         let mut beyond_int = Vec::new();
         let arrays = arrays(program, intervals, &mut names);
         let cell = |a: usize| {
             if let Some(k) = arrays.iter().position(|s: &Array| (s.first..s.first + s.length).contains(&a)) {
-                return Cell::In(k);
+                return PromelaCell::In(k);
             }
             let name = names.fresh("m", &program.cell_name(Addr(a as u32)));
-            Cell::Plain(Variable { name, kind: smallest(intervals.cell(a)) })
+            PromelaCell::Plain(Variable { name, kind: smallest(intervals.cell(a)) })
         };
         let cells = (0..program.cells()).map(cell).collect();
         for a in 0..program.cells() {
@@ -69,7 +69,7 @@ impl Layout {
                     names.fresh("g", &format!("{}_{}", thread.name(), thread.register_name(r)));
             }
         }
-        Layout { cells, arrays, processes, registers, beyond_int, locks: program.has_locks() }
+        PromelaLayout { cells, arrays, processes, registers, beyond_int, locks: program.has_locks() }
     }
 
     pub fn process(&self, t: ThreadId) -> &str {
@@ -86,8 +86,10 @@ impl Layout {
 
     pub fn cell(&self, addr: Addr) -> String {
         match &self.cells[addr.index()] {
-            Cell::Plain(variable) => variable.name.clone(),
-            Cell::In(k) => format!("{}[{}]", self.arrays[*k].name, addr.index() - self.arrays[*k].first),
+            PromelaCell::Plain(variable) => variable.name.clone(),
+            PromelaCell::In(k) => {
+                format!("{}[{}]", self.arrays[*k].name, addr.index() - self.arrays[*k].first)
+            }
         }
     }
 
@@ -95,16 +97,16 @@ impl Layout {
     pub fn computed(&self, range: Interval, text: &str) -> String {
         let first = range.lo.clamp(0, self.cells.len() as Value - 1) as usize;
         match &self.cells[first] {
-            Cell::Plain(variable) => variable.name.clone(),
-            Cell::In(k) if self.arrays[*k].first == 0 => format!("{}[{text}]", self.arrays[*k].name),
-            Cell::In(k) => format!("{}[({text}) - {}]", self.arrays[*k].name, self.arrays[*k].first),
+            PromelaCell::Plain(variable) => variable.name.clone(),
+            PromelaCell::In(k) if self.arrays[*k].first == 0 => format!("{}[{text}]", self.arrays[*k].name),
+            PromelaCell::In(k) => format!("{}[({text}) - {}]", self.arrays[*k].name, self.arrays[*k].first),
         }
     }
 
     pub fn declarations(&self, program: &Program) -> String {
         let mut text = String::new();
         for (a, cell) in self.cells.iter().enumerate() {
-            if let Cell::Plain(v) = cell {
+            if let PromelaCell::Plain(v) = cell {
                 let init = program.initial_memory()[a];
                 let _ = writeln!(text, "{} {}{};", v.kind, v.name, initial(init));
             }
@@ -136,7 +138,7 @@ fn initial(value: Value) -> String {
 }
 
 /// The stretches of memory that computed addresses may touch, those that overlap taken together.
-fn arrays(program: &Program, intervals: &Intervals, names: &mut Names) -> Vec<Array> {
+fn arrays(program: &Program, intervals: &Intervals, names: &mut PromelaNames) -> Vec<Array> {
     let last = program.cells() as Value - 1;
     let mut ranges: Vec<(Value, Value)> = program
         .thread_ids()
@@ -182,7 +184,7 @@ fn registers(
     t: ThreadId,
     beyond: &mut Vec<String>,
 ) -> Vec<Variable> {
-    let mut names = Names::default();
+    let mut names = PromelaNames::default();
     let thread = program.thread(t);
     let one = |(r, name): (usize, &String)| {
         let reg = Reg(r as u16);
@@ -211,9 +213,9 @@ fn smallest(i: Interval) -> &'static str {
 
 /// Hands out names that are legal and distinct.
 #[derive(Default)]
-pub struct Names(HashSet<String>);
+pub struct PromelaNames(HashSet<String>);
 
-impl Names {
+impl PromelaNames {
     pub fn fresh(&mut self, prefix: &str, wanted: &str) -> String {
         let legal: String = wanted
             .trim_end_matches(']')

@@ -4,7 +4,7 @@
 //! the smallest types that hold the values, a load and the branch on it as one guard, registers back at 0 when
 //! they no longer matter, processes that block at their end and never die. Every instruction is one atomic
 //! step; only steps that no other process and no property can see are joined to the one before
-//! (`steps` has the rules and [`Steps::Literal`] switches it off). A `forbid` becomes an assertion inside
+//! (`steps` has the rules and [`Joining::Literal`] switches it off). A `forbid` becomes an assertion inside
 //! each step that changes one of its atoms: locations it names get a global flag, set and cleared by the
 //! steps that enter and leave, which keeps SPIN's partial order reduction sound without remote references or a
 //! monitor process (`watch`). Waiting for ever is no error, so whatever may block is a valid end state.
@@ -20,10 +20,10 @@ use crate::analysis::interval::Intervals;
 use crate::analysis::liveness::Live;
 use crate::limits::Limits;
 use crate::model::{Instr, Loc, Program, ThreadId};
-use layout::Layout;
+use layout::PromelaLayout;
 use std::collections::HashSet;
 use std::fmt::Write;
-use steps::{Composer, Step};
+use steps::{Composer, PromelaStep};
 use watch::Watch;
 
 const FORMAT: &str = "Promela";
@@ -33,14 +33,14 @@ const MAX_PROCESSES: usize = 255;
 
 /// How instructions become steps of SPIN's processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Steps {
+pub enum Joining {
     /// Steps that nobody else can see are joined to the one before.
     Joined,
     /// One step per instruction.
     Literal,
 }
 
-pub fn write(program: &Program, joining: Steps, limits: &Limits) -> Result<String, Unwritten> {
+pub fn write(program: &Program, joining: Joining, limits: &Limits) -> Result<String, Unwritten> {
     if program.threads().len() > MAX_PROCESSES {
         let why = format!("SPIN runs at most {MAX_PROCESSES} processes");
         let construct = format!("{} threads", program.threads().len());
@@ -49,7 +49,7 @@ pub fn write(program: &Program, joining: Steps, limits: &Limits) -> Result<Strin
     expr::check(program)?;
     let intervals = Intervals::of(program, limits)?;
     let watch = Watch::of(program);
-    let layout = Layout::of(program, &intervals, &|t, r| watch.always(t, r));
+    let layout = PromelaLayout::of(program, &intervals, &|t, r| watch.always(t, r));
     let live = Live::of(program, &watch.registers(program), |_, _| false, limits)?;
     let mut processes = String::new();
     if watch.violated_at_start(program) {
@@ -67,7 +67,7 @@ pub fn write(program: &Program, joining: Steps, limits: &Limits) -> Result<Strin
     Ok(header(&layout) + &globals + &processes)
 }
 
-fn header(layout: &Layout) -> String {
+fn header(layout: &PromelaLayout) -> String {
     let mut text = String::from(
         "/* The program under sequential consistency. To run it:\n     \
          spin -a FILE && gcc -O3 -DSAFETY -DNOFAIR -o pan pan.c && ./pan -m1000000 -w24\n   \
@@ -86,7 +86,7 @@ fn process(composer: &Composer, limits: &Limits) -> Result<String, Unwritten> {
     let places = places(composer, limits)?;
     let blocking = blocking(program.thread(t).graph().node_count(), &places);
     let words =
-        |step: &Step| step.text().split(|c: char| !is_word(c)).map(str::to_string).collect::<Vec<_>>();
+        |step: &PromelaStep| step.text().split(|c: char| !is_word(c)).map(str::to_string).collect::<Vec<_>>();
     let used: HashSet<String> = places.iter().flat_map(|(_, steps)| steps).flat_map(words).collect();
     let mut text = format!("\nactive proctype {}() {{\n", layout.process(t));
     text.push_str(&composer.watch.locals(program, layout, t, &used));
@@ -107,7 +107,7 @@ fn is_word(c: char) -> bool {
 const PLACE: usize = 100;
 
 /// The locations where the process can stand between steps, and its steps there; the first is where it begins.
-fn places(composer: &Composer, limits: &Limits) -> Result<Vec<(Loc, Vec<Step>)>, Unwritten> {
+fn places(composer: &Composer, limits: &Limits) -> Result<Vec<(Loc, Vec<PromelaStep>)>, Unwritten> {
     let thread = composer.program.thread(composer.t);
     let mut seen = vec![false; thread.graph().node_count()];
     seen[thread.initial().index()] = true;
@@ -126,7 +126,7 @@ fn places(composer: &Composer, limits: &Limits) -> Result<Vec<(Loc, Vec<Step>)>,
 }
 
 /// Where a process may wait for ever: SPIN is told by the name of the label.
-fn blocking(count: usize, places: &[(Loc, Vec<Step>)]) -> Vec<bool> {
+fn blocking(count: usize, places: &[(Loc, Vec<PromelaStep>)]) -> Vec<bool> {
     let mut blocking = vec![false; count];
     for (loc, steps) in places {
         blocking[loc.index()] = steps.iter().all(|s| !s.guards.is_empty());
@@ -139,7 +139,7 @@ fn label(loc: Loc, blocking: &[bool]) -> String {
     format!("{word}{}", loc.0)
 }
 
-fn place(program: &Program, t: ThreadId, loc: Loc, steps: &[Step], blocking: &[bool]) -> String {
+fn place(program: &Program, t: ThreadId, loc: Loc, steps: &[PromelaStep], blocking: &[bool]) -> String {
     let labels = &program.thread(t).location(loc).labels;
     let names =
         if labels.is_empty() { String::new() } else { format!(" /* {} */", comment(&labels.join(", "))) };
@@ -157,7 +157,7 @@ fn place(program: &Program, t: ThreadId, loc: Loc, steps: &[Step], blocking: &[b
     text
 }
 
-fn note(step: &Step) -> String {
+fn note(step: &PromelaStep) -> String {
     match (step.line, step.source.as_str()) {
         (0, "") => String::new(),
         (0, source) => format!("  /* {} */", comment(source)),

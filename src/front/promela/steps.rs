@@ -16,9 +16,9 @@
 
 use super::super::Inexpressible;
 use super::expr::{both, safe};
-use super::layout::Layout;
+use super::layout::PromelaLayout;
 use super::watch::{Change, Watch};
-use super::{FORMAT, Steps};
+use super::{FORMAT, Joining};
 use crate::analysis::interval::{Interval, Intervals};
 use crate::analysis::liveness::Live;
 use crate::model::{BinOp, Edge, Expr, Instr, Loc, Program, Reg, RegExpr, RmwOp, ThreadId, Value};
@@ -32,17 +32,17 @@ const MAX_OPTIONS: u64 = 256;
 pub struct Composer<'a> {
     pub program: &'a Program,
     pub t: ThreadId,
-    pub layout: &'a Layout,
+    pub layout: &'a PromelaLayout,
     pub watch: &'a Watch,
     pub live: &'a Live,
     pub intervals: &'a Intervals,
-    pub joining: Steps,
+    pub joining: Joining,
     /// Whether the thread has blocks of its own.
     pub locks: bool,
 }
 
 /// A finished step: it is open if all guards hold, and then does everything at once.
-pub struct Step {
+pub struct PromelaStep {
     pub guards: Vec<String>,
     /// A choice from a large range, which SPIN makes in steps of its own.
     select: Option<String>,
@@ -52,7 +52,7 @@ pub struct Step {
     pub source: String,
 }
 
-impl Step {
+impl PromelaStep {
     pub fn text(&self) -> String {
         match (&self.select, self.body.is_empty()) {
             (None, _) => self.block(),
@@ -99,7 +99,7 @@ struct Effect {
 }
 
 impl Composer<'_> {
-    pub fn steps(&self, loc: Loc) -> Result<Vec<Step>, Inexpressible> {
+    pub fn steps(&self, loc: Loc) -> Result<Vec<PromelaStep>, Inexpressible> {
         let mut steps = Vec::new();
         for (_, edge) in self.program.thread(self.t).edges_from(loc) {
             let first = steps.len();
@@ -136,8 +136,8 @@ impl Composer<'_> {
         }
     }
 
-    fn error(&self, edge: &Edge, safe: &RegExpr) -> Step {
-        Step {
+    fn error(&self, edge: &Edge, safe: &RegExpr) -> PromelaStep {
+        PromelaStep {
             guards: vec![format!("!({})", self.text(safe, &None))],
             select: None,
             body: vec!["assert(false)".to_string()],
@@ -272,7 +272,7 @@ impl Composer<'_> {
     }
 
     /// Goes on from a location as long as the rules allow, and finishes the steps that come of it.
-    fn follow(&self, step: Partial, first: &Edge, at: Loc, out: &mut Vec<Step>) {
+    fn follow(&self, step: Partial, first: &Edge, at: Loc, out: &mut Vec<PromelaStep>) {
         let ways = self.join(&step, at);
         if ways.is_empty() {
             return out.push(self.finish(step, first.from, at));
@@ -288,7 +288,7 @@ impl Composer<'_> {
         let flagged = |loc| !self.watch.flags_at(self.t, loc).is_empty();
         let between = step.seen || step.committed && !self.watch.grows_with_arrivals();
         let visible = flagged(at) || between && edges.iter().any(|(_, e)| flagged(e.to));
-        if self.joining == Steps::Literal
+        if self.joining == Joining::Literal
             || visible
             || step.passed.contains(&at)
             || step.passed.len() > MAX_JOINED
@@ -327,11 +327,11 @@ impl Composer<'_> {
         edges.iter().zip(&conditions).map(one).collect()
     }
 
-    fn finish(&self, step: Partial, from: Loc, to: Loc) -> Step {
+    fn finish(&self, step: Partial, from: Loc, to: Loc) -> PromelaStep {
         let mut live: BTreeSet<Reg> = self.live.at(self.t, to).iter().map(|r| Reg(r as u16)).collect();
         let mut effects = step.effects;
         let mut stale: BTreeSet<Reg> = self.live.at(self.t, from).iter().map(|r| Reg(r as u16)).collect();
-        if self.joining == Steps::Literal {
+        if self.joining == Joining::Literal {
             stale.clear();
         } else {
             stale.retain(|r| !live.contains(r));
@@ -348,7 +348,7 @@ impl Composer<'_> {
         let mut body: Vec<String> = effects.into_iter().map(|e| e.text).filter(|t| !t.is_empty()).collect();
         body.extend(stale.iter().map(|r| format!("{} = 0", self.reg(*r))));
         body.extend(self.watch.after(self.program, self.layout, self.t, &change));
-        Step { guards: step.guards, select: step.select, body, to, line: 0, source: String::new() }
+        PromelaStep { guards: step.guards, select: step.select, body, to, line: 0, source: String::new() }
     }
 
     fn effect(&self, sets: Option<Reg>, exprs: &[&RegExpr], text: String) -> Effect {

@@ -1,6 +1,6 @@
 //! The shape of the text, on small programs; whether SPIN agrees about verdicts is asked in `tests/spin.rs`.
 
-use super::{Steps, write};
+use super::{Joining, write};
 use crate::limits::Limits;
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{
@@ -62,7 +62,7 @@ fn store(addr: RegExpr, value: RegExpr) -> Instr {
 }
 
 fn joined(edges: Vec<(u32, u32, Instr)>, properties: Vec<Property>) -> String {
-    write(&program(edges, properties), Steps::Joined, &Limits::default()).expect("Promela can say this")
+    write(&program(edges, properties), Joining::Joined, &Limits::default()).expect("Promela can say this")
 }
 
 #[track_caller]
@@ -89,7 +89,7 @@ fn a_branch_on_a_load_is_a_guard_on_memory() {
 
 #[test]
 fn literal_steps_are_one_per_instruction() {
-    let text = write(&program(load_and_branch(), vec![]), Steps::Literal, &Limits::default())
+    let text = write(&program(load_and_branch(), vec![]), Joining::Literal, &Limits::default())
         .expect("Promela can say this");
     has(&text, ":: r_r = m_x; goto end1");
     has(&text, ":: (r_r == 1); goto");
@@ -198,7 +198,7 @@ fn a_large_choice_is_a_loop_of_spins() {
 #[test]
 fn what_needs_more_than_32_bits_is_refused_by_name() {
     let edges = vec![(0, 1, store(number(0), number(1 << 40)))];
-    let refusal = write(&program(edges, vec![]), Steps::Joined, &Limits::default())
+    let refusal = write(&program(edges, vec![]), Joining::Joined, &Limits::default())
         .expect_err("the constant is too large");
     let said = refusal.to_string();
     assert!(
@@ -207,7 +207,7 @@ fn what_needs_more_than_32_bits_is_refused_by_name() {
     );
     let shift = Expr::binary(BinOp::Shl, number(1), reg());
     assert!(
-        write(&program(vec![(0, 1, store(number(0), shift))], vec![]), Steps::Joined, &Limits::default())
+        write(&program(vec![(0, 1, store(number(0), shift))], vec![]), Joining::Joined, &Limits::default())
             .is_err()
     );
 }
@@ -218,7 +218,7 @@ fn an_access_without_any_memory_is_an_error() {
     parts.memory.clear();
     let program = Program::new(parts).expect("a program needs no memory");
     has(
-        &write(&program, Steps::Joined, &Limits::default()).expect("Promela can say this"),
+        &write(&program, Joining::Joined, &Limits::default()).expect("Promela can say this"),
         "(!(0)) -> assert(false)",
     );
 }

@@ -6,7 +6,7 @@
 //! end; until then each thread keeps its registers to itself and publishes them as it ends.
 //! Invariant: a flag is 1 exactly while its thread stands at one of its locations.
 
-use super::layout::{Layout, all_registers};
+use super::layout::{PromelaLayout, all_registers};
 use crate::analysis::interval::Interval;
 use crate::analysis::liveness::Watched;
 use crate::model::{
@@ -131,7 +131,7 @@ impl Watch {
         Watched { always: of(&|t, r| self.always(t, r)), at_end: of(&|t, r| self.at_end.contains(&(t, r))) }
     }
 
-    pub fn declarations(&self, program: &Program, layout: &Layout) -> String {
+    pub fn declarations(&self, program: &Program, layout: &PromelaLayout) -> String {
         let mut text = String::new();
         for (k, flag) in self.flags.iter().enumerate() {
             let thread = program.thread(flag.thread);
@@ -154,7 +154,13 @@ impl Watch {
     }
 
     /// Declares the thread's own registers, as far as its text uses them.
-    pub fn locals(&self, program: &Program, layout: &Layout, t: ThreadId, used: &HashSet<String>) -> String {
+    pub fn locals(
+        &self,
+        program: &Program,
+        layout: &PromelaLayout,
+        t: ThreadId,
+        used: &HashSet<String>,
+    ) -> String {
         all_registers(program, t)
             .filter(|&(t, r)| !self.always(t, r) && used.contains(layout.register(t, r)))
             .map(|(t, r)| format!("    {} {};\n", layout.register_type(t, r), layout.register(t, r)))
@@ -162,7 +168,13 @@ impl Watch {
     }
 
     /// What a step has to do besides its own work.
-    pub fn after(&self, program: &Program, layout: &Layout, t: ThreadId, change: &Change) -> Vec<String> {
+    pub fn after(
+        &self,
+        program: &Program,
+        layout: &PromelaLayout,
+        t: ThreadId,
+        change: &Change,
+    ) -> Vec<String> {
         let (before, now) = (self.flags_at(t, change.from), self.flags_at(t, change.to));
         let lowered: Vec<usize> = before.iter().copied().filter(|k| !now.contains(k)).collect();
         let raised: Vec<usize> = now.iter().copied().filter(|k| !before.contains(k)).collect();
@@ -181,7 +193,7 @@ impl Watch {
         text
     }
 
-    fn assertion(&self, layout: &Layout, forbid: &Forbid) -> String {
+    fn assertion(&self, layout: &PromelaLayout, forbid: &Forbid) -> String {
         let pred = forbid.pred.show(&|atom| match atom {
             Atom::At(t, locs) => {
                 let k = self.find_flag(*t, locs).expect("every location atom of a forbid has its flag");
@@ -193,7 +205,7 @@ impl Watch {
         format!("assert(!({pred}))")
     }
 
-    fn arrival_at_end(&self, program: &Program, layout: &Layout, t: ThreadId) -> Vec<String> {
+    fn arrival_at_end(&self, program: &Program, layout: &PromelaLayout, t: ThreadId) -> Vec<String> {
         let mine = self.at_end.iter().filter(|(u, r)| *u == t && !self.always(t, *r));
         let mut text: Vec<String> = mine
             .map(|(t, r)| format!("{} = {}", published(layout, *t, *r), layout.register(*t, *r)))
@@ -241,6 +253,6 @@ fn within(a: Addr, range: Interval) -> bool {
 }
 
 /// The global copy of a register that a property of final states reads.
-fn published(layout: &Layout, t: ThreadId, r: Reg) -> String {
+fn published(layout: &PromelaLayout, t: ThreadId, r: Reg) -> String {
     format!("final_{}_{}", layout.process(t), layout.register(t, r))
 }

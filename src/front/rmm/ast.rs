@@ -52,7 +52,7 @@ pub struct Term<'s> {
 }
 
 /// Where in memory.
-pub struct Place<'s> {
+pub struct RmmPlace<'s> {
     pub kind: PlaceKind<'s>,
     pub span: Span,
 }
@@ -79,13 +79,13 @@ pub enum StmtKind<'s> {
     Nop,
     Assign(Name<'s>, Term<'s>),
     Assume(Term<'s>),
-    Load(Name<'s>, Place<'s>),
+    Load(Name<'s>, RmmPlace<'s>),
     /// Blocks unless the place holds this value.
-    Expect(Place<'s>, Term<'s>),
-    Store(Place<'s>, Term<'s>),
+    Expect(RmmPlace<'s>, Term<'s>),
+    Store(RmmPlace<'s>, Term<'s>),
     /// With an empty buffer, and into memory at once.
-    LockedStore(Place<'s>, Term<'s>),
-    Cas(Place<'s>, Term<'s>, Term<'s>),
+    LockedStore(RmmPlace<'s>, Term<'s>),
+    Cas(RmmPlace<'s>, Term<'s>, Term<'s>),
     Fence,
     Locked(Vec<Vec<Stmt<'s>>>),
     Block(Vec<Stmt<'s>>),

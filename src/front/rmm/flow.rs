@@ -9,7 +9,7 @@
 mod steps;
 
 use super::ast::{File, Name, Stmt, StmtKind};
-use super::names::Names;
+use super::names::RmmNames;
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span, shorten};
 use crate::model::program::ThreadParts;
 use crate::model::{Edge, Expr, Instr, Loc, Location, MAX_REGISTERS, Reg, RegExpr, UnOp};
@@ -26,7 +26,7 @@ pub struct Process<'s> {
 
 pub fn threads<'s>(
     file: &File<'s>,
-    names: &Names<'s, '_>,
+    names: &RmmNames<'s, '_>,
     problems: &mut Problems<'s>,
 ) -> Result<Vec<Process<'s>>, Reported> {
     for process in &file.processes {
@@ -69,7 +69,7 @@ fn for_each_label<'s>(list: &[Stmt<'s>], visit: &mut impl FnMut(Name<'s>)) {
 
 struct Builder<'s, 'f, 'p> {
     number: usize,
-    names: &'f Names<'s, 'f>,
+    names: &'f RmmNames<'s, 'f>,
     registers: HashMap<&'s str, Reg>,
     /// Takes what is read only to be compared.
     scratch: Reg,
@@ -87,7 +87,7 @@ type Built<T> = Result<T, Reported>;
 impl<'s, 'f, 'p> Builder<'s, 'f, 'p> {
     fn new(
         number: usize,
-        names: &'f Names<'s, 'f>,
+        names: &'f RmmNames<'s, 'f>,
         most_edges: usize,
         problems: &'p mut Problems<'s>,
     ) -> Built<Builder<'s, 'f, 'p>> {

@@ -2,14 +2,14 @@
 
 use super::ast::{File, Goal, Name};
 use super::flow::Process;
-use super::names::Names;
+use super::names::RmmNames;
 use crate::front::const_fold;
 use crate::front::diagnostics::{Problem, Problems, Reported};
 use crate::model::{Atom, BinOp, Expr, Pred, Property, PropertyKind, ThreadId};
 
 pub fn properties<'s>(
     file: &File<'s>,
-    names: &Names<'s, '_>,
+    names: &RmmNames<'s, '_>,
     processes: &[Process<'s>],
     problems: &mut Problems,
 ) -> Vec<Property> {
@@ -36,7 +36,7 @@ pub fn properties<'s>(
 
 fn predicate<'s>(
     goal: &Goal<'s>,
-    names: &Names<'s, '_>,
+    names: &RmmNames<'s, '_>,
     processes: &[Process<'s>],
     problems: &mut Problems,
 ) -> Result<Pred, Reported> {
@@ -61,7 +61,7 @@ fn predicate<'s>(
 fn unknown<'s>(
     label: &Name<'s>,
     number: usize,
-    names: &Names<'s, '_>,
+    names: &RmmNames<'s, '_>,
     process: &Process<'s>,
     problems: &mut Problems,
 ) {

@@ -6,7 +6,7 @@
 use crate::front::diagnostics::{Problem, Problems, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RmmKind {
     /// A keyword or a name.
     Word,
     /// `$r`.
@@ -18,21 +18,21 @@ pub enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Token<'s> {
-    pub kind: Kind,
+pub struct RmmToken<'s> {
+    pub kind: RmmKind,
     pub text: &'s str,
     pub span: Span,
     /// The macro call that brought the token here, if it was one.
     pub call: Option<Span>,
 }
 
-impl Token<'_> {
+impl RmmToken<'_> {
     pub fn is(&self, text: &str) -> bool {
-        matches!(self.kind, Kind::Word | Kind::Symbol) && self.text == text
+        matches!(self.kind, RmmKind::Word | RmmKind::Symbol) && self.text == text
     }
 
     pub fn is_name(&self) -> bool {
-        self.kind == Kind::Word && !RESERVED.contains(&self.text)
+        self.kind == RmmKind::Word && !RESERVED.contains(&self.text)
     }
 }
 
@@ -81,7 +81,7 @@ const SYMBOLS: [&str; 22] = [
 ];
 
 /// All tokens, the last of which is the end of the file. At a limit, the file ends there.
-pub fn tokens<'s>(source: &'s str, problems: &mut Problems) -> Vec<Token<'s>> {
+pub fn tokens<'s>(source: &'s str, problems: &mut Problems) -> Vec<RmmToken<'s>> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(c) = source[at..].chars().next() {
@@ -95,9 +95,13 @@ pub fn tokens<'s>(source: &'s str, problems: &mut Problems) -> Vec<Token<'s>> {
             at += comment(rest, at, problems);
         } else {
             let (kind, length) = token(rest);
-            let token =
-                Token { kind, text: &rest[..length], span: Span { start: at, end: at + length }, call: None };
-            if kind == Kind::Garbage {
+            let token = RmmToken {
+                kind,
+                text: &rest[..length],
+                span: Span { start: at, end: at + length },
+                call: None,
+            };
+            if kind == RmmKind::Garbage {
                 report(&token, problems);
             }
             if !is_foreign_comment(rest) {
@@ -107,7 +111,7 @@ pub fn tokens<'s>(source: &'s str, problems: &mut Problems) -> Vec<Token<'s>> {
         }
     }
     let span = Span { start: source.len(), end: source.len() };
-    tokens.push(Token { kind: Kind::EndOfFile, text: "", span, call: None });
+    tokens.push(RmmToken { kind: RmmKind::EndOfFile, text: "", span, call: None });
     tokens
 }
 
@@ -123,18 +127,18 @@ fn comment(rest: &str, at: usize, problems: &mut Problems) -> usize {
     }
 }
 
-fn token(rest: &str) -> (Kind, usize) {
+fn token(rest: &str) -> (RmmKind, usize) {
     let word = |text: &str| text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
     match rest.as_bytes()[0] {
-        b'$' if word(&rest[1..]) > 0 => (Kind::Register, 1 + word(&rest[1..])),
+        b'$' if word(&rest[1..]) > 0 => (RmmKind::Register, 1 + word(&rest[1..])),
         b'0'..=b'9' if rest.bytes().take(word(rest)).all(|b| b.is_ascii_digit()) => {
-            (Kind::Number, word(rest))
+            (RmmKind::Number, word(rest))
         }
-        b'0'..=b'9' => (Kind::Garbage, word(rest)),
-        b if b.is_ascii_alphabetic() || b == b'_' => (Kind::Word, word(rest)),
+        b'0'..=b'9' => (RmmKind::Garbage, word(rest)),
+        b if b.is_ascii_alphabetic() || b == b'_' => (RmmKind::Word, word(rest)),
         _ => match SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
-            Some(symbol) => (Kind::Symbol, symbol.len()),
-            None => (Kind::Garbage, garbage(rest)),
+            Some(symbol) => (RmmKind::Symbol, symbol.len()),
+            None => (RmmKind::Garbage, garbage(rest)),
         },
     }
 }
@@ -151,7 +155,7 @@ fn garbage(rest: &str) -> usize {
     rest.chars().next().map_or(0, char::len_utf8)
 }
 
-fn report(token: &Token, problems: &mut Problems) {
+fn report(token: &RmmToken, problems: &mut Problems) {
     let (first, text) = (token.text.chars().next().unwrap_or(' '), token.text);
     let problem = match first {
         _ if is_foreign_comment(text) => {

@@ -5,7 +5,7 @@
 //! itself; a call inside an argument of the same macro is no such circle. Every token remembers the call in the text
 //! that brought it, for messages. Invariant: the work is bounded, however calls multiply.
 
-use super::lex::{Kind, Token};
+use super::lex::{RmmKind, RmmToken};
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ const MAX_NESTING: usize = 100;
 
 struct Macro<'s> {
     parameters: Vec<&'s str>,
-    body: Vec<Token<'s>>,
+    body: Vec<RmmToken<'s>>,
     line: u32,
 }
 
@@ -34,7 +34,7 @@ struct Expander<'s, 'p> {
 type Expanded<T> = Result<T, Reported>;
 
 /// The text without macros; an error only if there is no sense in going on.
-pub fn expand<'s>(tokens: Vec<Token<'s>>, problems: &mut Problems<'s>) -> Expanded<Vec<Token<'s>>> {
+pub fn expand<'s>(tokens: Vec<RmmToken<'s>>, problems: &mut Problems<'s>) -> Expanded<Vec<RmmToken<'s>>> {
     let mut expander =
         Expander { macros: HashMap::new(), active: Vec::new(), call: None, written: 0, depth: 0, problems };
     expander.text(&tokens)
@@ -42,13 +42,13 @@ pub fn expand<'s>(tokens: Vec<Token<'s>>, problems: &mut Problems<'s>) -> Expand
 
 impl<'s> Expander<'s, '_> {
     /// Definitions are taken up, calls replaced, and everything else stays.
-    fn text(&mut self, tokens: &[Token<'s>]) -> Expanded<Vec<Token<'s>>> {
+    fn text(&mut self, tokens: &[RmmToken<'s>]) -> Expanded<Vec<RmmToken<'s>>> {
         let (mut out, mut at) = (Vec::new(), 0);
         while at < tokens.len() {
             let token = tokens[at];
             match (token.kind, token.text) {
-                (Kind::Word, "macro") => at += self.definition(&tokens[at..]),
-                (Kind::Word, "endmacro") => {
+                (RmmKind::Word, "macro") => at += self.definition(&tokens[at..]),
+                (RmmKind::Word, "endmacro") => {
                     self.problems.report(Problem::error("`endmacro` without a `macro`").at(token.span));
                     at += 1;
                 }
@@ -59,7 +59,7 @@ impl<'s> Expander<'s, '_> {
     }
 
     /// A part of the text, inside a call.
-    fn part(&mut self, tokens: &[Token<'s>]) -> Expanded<Vec<Token<'s>>> {
+    fn part(&mut self, tokens: &[RmmToken<'s>]) -> Expanded<Vec<RmmToken<'s>>> {
         let (mut out, mut at) = (Vec::new(), 0);
         while at < tokens.len() {
             at += self.token(&tokens[at..], &mut out)?;
@@ -68,7 +68,7 @@ impl<'s> Expander<'s, '_> {
     }
 
     /// Writes what the first token stands for, and says how many were used up.
-    fn token(&mut self, tokens: &[Token<'s>], out: &mut Vec<Token<'s>>) -> Expanded<usize> {
+    fn token(&mut self, tokens: &[RmmToken<'s>], out: &mut Vec<RmmToken<'s>>) -> Expanded<usize> {
         let token = tokens[0];
         self.problems.spend(1)?;
         self.written += 1;
@@ -77,7 +77,7 @@ impl<'s> Expander<'s, '_> {
             return Err(self.problems.report(problem.at(self.call.unwrap_or(token.span))));
         }
         let found = match token.kind {
-            Kind::Word => self.macros.get(token.text).cloned(),
+            RmmKind::Word => self.macros.get(token.text).cloned(),
             _ => None,
         };
         let Some(found) = found else {
@@ -95,10 +95,10 @@ impl<'s> Expander<'s, '_> {
 
     fn call(
         &mut self,
-        name: Token<'s>,
+        name: RmmToken<'s>,
         found: &Macro<'s>,
-        arguments: &[&[Token<'s>]],
-        out: &mut Vec<Token<'s>>,
+        arguments: &[&[RmmToken<'s>]],
+        out: &mut Vec<RmmToken<'s>>,
     ) -> Expanded<()> {
         if self.active.contains(&name.text) {
             let problem = Problem::error(format!("macro `{}` leads back to itself", name.text)).at(name.span);
@@ -112,12 +112,13 @@ impl<'s> Expander<'s, '_> {
         self.depth += 1;
         let outermost = self.call.is_none();
         let call = *self.call.get_or_insert(name.span);
-        let arguments: Vec<Vec<Token>> = arguments.iter().map(|a| self.part(a)).collect::<Expanded<_>>()?;
+        let arguments: Vec<Vec<RmmToken>> =
+            arguments.iter().map(|a| self.part(a)).collect::<Expanded<_>>()?;
         let mut body = Vec::new();
         for token in &found.body {
-            match found.parameters.iter().position(|p| token.kind == Kind::Word && *p == token.text) {
+            match found.parameters.iter().position(|p| token.kind == RmmKind::Word && *p == token.text) {
                 Some(i) => body.extend_from_slice(&arguments[i]),
-                None => body.push(Token { call: Some(call), ..*token }),
+                None => body.push(RmmToken { call: Some(call), ..*token }),
             }
         }
         self.active.push(name.text);
@@ -134,9 +135,9 @@ impl<'s> Expander<'s, '_> {
     /// The arguments of the call that begins here. `None` if it is none, which has been reported.
     fn arguments<'t>(
         &mut self,
-        tokens: &'t [Token<'s>],
+        tokens: &'t [RmmToken<'s>],
         found: &Macro<'s>,
-    ) -> Expanded<Option<Vec<&'t [Token<'s>]>>> {
+    ) -> Expanded<Option<Vec<&'t [RmmToken<'s>]>>> {
         let (name, expected) = (tokens[0], found.parameters.len());
         if !tokens.get(1).is_some_and(|t| t.is("(")) {
             let problem =
@@ -166,10 +167,10 @@ impl<'s> Expander<'s, '_> {
 
     fn counted<'t>(
         &mut self,
-        name: Token<'s>,
-        mut arguments: Vec<&'t [Token<'s>]>,
+        name: RmmToken<'s>,
+        mut arguments: Vec<&'t [RmmToken<'s>]>,
         expected: usize,
-    ) -> Expanded<Option<Vec<&'t [Token<'s>]>>> {
+    ) -> Expanded<Option<Vec<&'t [RmmToken<'s>]>>> {
         if expected == 0 && arguments.len() == 1 && arguments[0].is_empty() {
             arguments.clear();
         }
@@ -182,7 +183,7 @@ impl<'s> Expander<'s, '_> {
     }
 
     /// Takes up a definition, and says how many tokens it has. A bad one is skipped as a whole.
-    fn definition(&mut self, tokens: &[Token<'s>]) -> usize {
+    fn definition(&mut self, tokens: &[RmmToken<'s>]) -> usize {
         let Some(end) = tokens.iter().position(|t| t.is("endmacro")) else {
             let problem = Problem::error("this macro has no `endmacro`").at(tokens[0].span);
             self.problems.report(problem);
@@ -194,7 +195,7 @@ impl<'s> Expander<'s, '_> {
         end + 1
     }
 
-    fn define(&mut self, tokens: &[Token<'s>]) -> Result<(), Problem> {
+    fn define(&mut self, tokens: &[RmmToken<'s>]) -> Result<(), Problem> {
         let expected = |what: &str, at: usize| {
             let place = tokens.get(at).or(tokens.last()).map_or(tokens[0].span, |t| t.span);
             Problem::error(format!("expected {what}")).at(place).help("as in `macro add(a,b) a + b endmacro`")

@@ -27,7 +27,7 @@ use super::{Input, Unread};
 use crate::limits::Limits;
 use crate::model::Program;
 use crate::model::program::ProgramParts;
-use names::Names;
+use names::RmmNames;
 
 /// Reads a program.
 pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
@@ -44,7 +44,7 @@ fn program<'s>(source: &'s str, problems: &mut Problems<'s>) -> Result<Program, 
         let problem = Problem::error("there are no processes in this file");
         problems.report(problem.help("a program looks like `forbidden CS process text CS: nop`"));
     }
-    let names = Names::declare(&file, problems)?;
+    let names = RmmNames::declare(&file, problems)?;
     let threads = flow::threads(&file, &names, problems)?;
     let properties = goals::properties(&file, &names, &threads, problems);
     if problems.has_errors() {

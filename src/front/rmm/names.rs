@@ -4,14 +4,14 @@
 //! process follow; they are shared memory like everything else, and only addressed from the one who speaks.
 //! How registers are used is `flow`'s business.
 
-use super::ast::{Decl, File, Name, Place, PlaceKind, Process};
+use super::ast::{Decl, File, Name, PlaceKind, Process, RmmPlace};
 use crate::analysis::interval::Interval;
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported};
 use crate::model::{MAX_THREADS, Value, Variable};
 use std::collections::{HashMap, HashSet};
 
-pub struct Names<'s, 'f> {
-    pub cells: Vec<Cell<'s>>,
+pub struct RmmNames<'s, 'f> {
+    pub cells: Vec<RmmCell<'s>>,
     pub globals: usize,
     by_name: HashMap<&'s str, usize>,
     pub processes: Vec<Instance<'s, 'f>>,
@@ -19,7 +19,7 @@ pub struct Names<'s, 'f> {
 }
 
 /// A memory location.
-pub struct Cell<'s> {
+pub struct RmmCell<'s> {
     pub name: String,
     pub decl: Decl<'s>,
 }
@@ -31,9 +31,9 @@ pub struct Instance<'s, 'f> {
     locals: HashMap<&'s str, usize>,
 }
 
-impl<'s, 'f> Names<'s, 'f> {
-    pub fn declare(file: &'f File<'s>, problems: &mut Problems) -> Result<Names<'s, 'f>, Reported> {
-        let mut names = Names {
+impl<'s, 'f> RmmNames<'s, 'f> {
+    pub fn declare(file: &'f File<'s>, problems: &mut Problems) -> Result<RmmNames<'s, 'f>, Reported> {
+        let mut names = RmmNames {
             cells: Vec::new(),
             globals: file.globals.len(),
             by_name: HashMap::new(),
@@ -66,7 +66,7 @@ impl<'s, 'f> Names<'s, 'f> {
     }
 
     fn cell(&mut self, name: String, decl: &Decl<'s>) -> usize {
-        self.cells.push(Cell { name, decl: decl.clone() });
+        self.cells.push(RmmCell { name, decl: decl.clone() });
         self.cells.len() - 1
     }
 
@@ -84,7 +84,7 @@ impl<'s, 'f> Names<'s, 'f> {
     /// The cell that a place other than a pointer means to a process.
     pub fn resolve(
         &self,
-        place: &Place<'s>,
+        place: &RmmPlace<'s>,
         speaker: usize,
         problems: &mut Problems,
     ) -> Result<usize, Reported> {

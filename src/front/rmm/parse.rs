@@ -7,9 +7,9 @@ mod expr;
 mod stmt;
 
 use super::ast::*;
-use super::lex::{Kind, RESERVED, Token};
+use super::lex::{RESERVED, RmmKind, RmmToken};
 use crate::analysis::interval::Interval;
-use crate::front::diagnostics::{Problem, Problems, Reported, Span, shorten};
+use crate::front::diagnostics::{Parsed, Problem, Problems, Reported, Span, shorten};
 use crate::model::{MAX_THREADS, Value};
 use std::collections::HashSet;
 
@@ -19,15 +19,16 @@ const MAX_NESTING: usize = 100;
 /// What a token costs, with the part of the tree that it becomes.
 const STEPS: usize = 4;
 
-pub fn parse<'s>(tokens: Vec<Token<'s>>, problems: &mut Problems<'s>) -> File<'s> {
-    let mut parser = Parser { tokens, next: 0, depth: 0, operators: 0, doubtful: HashSet::new(), problems };
+pub fn parse<'s>(tokens: Vec<RmmToken<'s>>, problems: &mut Problems<'s>) -> File<'s> {
+    let mut parser =
+        RmmParser { tokens, next: 0, depth: 0, operators: 0, doubtful: HashSet::new(), problems };
     let mut file = parser.file();
     file.doubtful = parser.doubtful;
     file
 }
 
-struct Parser<'s, 'p> {
-    tokens: Vec<Token<'s>>,
+struct RmmParser<'s, 'p> {
+    tokens: Vec<RmmToken<'s>>,
     next: usize,
     depth: usize,
     /// Of the sum that is being read.
@@ -36,9 +37,7 @@ struct Parser<'s, 'p> {
     problems: &'p mut Problems<'s>,
 }
 
-type Parsed<T> = Result<T, Reported>;
-
-impl<'s> Parser<'s, '_> {
+impl<'s> RmmParser<'s, '_> {
     fn file(&mut self) -> File<'s> {
         let mut file = File::default();
         if self.eat("forbidden").is_some() {
@@ -53,7 +52,7 @@ impl<'s> Parser<'s, '_> {
         if self.at("data") {
             file.globals = self.section("a memory location");
         }
-        while self.kind() != Kind::EndOfFile {
+        while self.kind() != RmmKind::EndOfFile {
             match self.eat("process") {
                 Some(span) => {
                     let process = self.process(span);
@@ -108,7 +107,7 @@ impl<'s> Parser<'s, '_> {
         let back = if self.at("=") { 2 } else { 1 };
         let last = entries.len().checked_sub(back).and_then(|i| entries[i]);
         let meant = last.and_then(|last| self.problems.nearest(last.text, NEXT));
-        let (begins, ends) = (self.at("process") || self.at("predicates"), self.kind() == Kind::EndOfFile);
+        let (begins, ends) = (self.at("process") || self.at("predicates"), self.kind() == RmmKind::EndOfFile);
         match (last, NEXT.into_iter().find(|w| Some(*w) == meant.as_deref())) {
             // Nothing else can stand between a misspelt `process` and these.
             (Some(last), Some(word)) if !begins && !ends => {
@@ -137,7 +136,7 @@ impl<'s> Parser<'s, '_> {
                 _ => {
                     self.unexpected_word("`data`, `registers` or `text`", &["data", "registers", "text"]);
                     self.skip_until(|t| ["data", "registers", "text", "process"].iter().any(|w| t.is(w)));
-                    if self.at("process") || self.kind() == Kind::EndOfFile {
+                    if self.at("process") || self.kind() == RmmKind::EndOfFile {
                         return None;
                     }
                     continue;
@@ -150,7 +149,7 @@ impl<'s> Parser<'s, '_> {
             *section = Some(self.section(what));
         }
         let body = self.statements();
-        if !self.at("process") && self.kind() != Kind::EndOfFile {
+        if !self.at("process") && self.kind() != RmmKind::EndOfFile {
             self.after_statements();
         }
         let (locals, registers) = (locals.unwrap_or_default(), registers.unwrap_or_default());
@@ -182,10 +181,10 @@ impl<'s> Parser<'s, '_> {
     /// One keyword and the declarations behind it.
     fn section(&mut self, what: &str) -> Vec<Decl<'s>> {
         let keyword = self.bump();
-        let kind = if keyword.is("registers") { Kind::Register } else { Kind::Word };
+        let kind = if keyword.is("registers") { RmmKind::Register } else { RmmKind::Word };
         let mut decls = Vec::new();
         let mut tried = false;
-        while self.kind() == kind && (kind == Kind::Register || self.token().is_name()) {
+        while self.kind() == kind && (kind == RmmKind::Register || self.token().is_name()) {
             tried = true;
             match self.declaration() {
                 Ok(decl) => decls.push(decl),
@@ -200,16 +199,16 @@ impl<'s> Parser<'s, '_> {
         if !tried {
             self.unexpected(&format!(
                 "{what}, as in `{}`",
-                if kind == Kind::Word { "x = 0" } else { "$r = 0" }
+                if kind == RmmKind::Word { "x = 0" } else { "$r = 0" }
             ));
         }
         decls
     }
 
     fn skip_declaration(&mut self) {
-        while self.kind() != Kind::EndOfFile && !SECTIONS.iter().any(|w| self.at(w)) {
+        while self.kind() != RmmKind::EndOfFile && !SECTIONS.iter().any(|w| self.at(w)) {
             let next_begins = self.tokens.get(self.next + 1).is_some_and(|t| t.is("="));
-            if matches!(self.kind(), Kind::Word | Kind::Register) && next_begins {
+            if matches!(self.kind(), RmmKind::Word | RmmKind::Register) && next_begins {
                 return;
             }
             self.give_up_token();
@@ -262,7 +261,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn natural(&mut self, expected: &str) -> Parsed<Value> {
-        if self.kind() != Kind::Number {
+        if self.kind() != RmmKind::Number {
             return Err(self.unexpected(expected));
         }
         let token = self.bump();
@@ -274,12 +273,12 @@ impl<'s> Parser<'s, '_> {
 }
 
 /// The cursor, and the ways to complain.
-impl<'s> Parser<'s, '_> {
-    fn token(&self) -> Token<'s> {
+impl<'s> RmmParser<'s, '_> {
+    fn token(&self) -> RmmToken<'s> {
         self.tokens[self.next]
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> RmmKind {
         self.token().kind
     }
 
@@ -292,7 +291,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// Never goes past the end of the file, and right there at a limit.
-    fn bump(&mut self) -> Token<'s> {
+    fn bump(&mut self) -> RmmToken<'s> {
         let (token, last) = (self.token(), self.tokens.len() - 1);
         self.next = match self.problems.spend(STEPS) {
             Ok(()) => (self.next + 1).min(last),
@@ -323,7 +322,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn unexpected(&mut self, expected: &str) -> Reported {
-        if self.kind() == Kind::Garbage {
+        if self.kind() == RmmKind::Garbage {
             return Reported;
         }
         let problem = Problem::error(format!("expected {expected}, found {}", self.found()));
@@ -332,11 +331,11 @@ impl<'s> Parser<'s, '_> {
 
     /// The same where one of these words could have been meant.
     fn unexpected_word(&mut self, expected: &str, words: &[&str]) -> Reported {
-        if self.kind() == Kind::Garbage {
+        if self.kind() == RmmKind::Garbage {
             return Reported;
         }
         let meant = match self.kind() {
-            Kind::Word => self.problems.nearest(self.token().text, words.iter().copied()),
+            RmmKind::Word => self.problems.nearest(self.token().text, words.iter().copied()),
             _ => None,
         };
         let problem = Problem::error(format!("expected {expected}, found {}", self.found()));
@@ -358,7 +357,7 @@ impl<'s> Parser<'s, '_> {
     /// The current token, or the place right behind the last one if the file has ended.
     fn here(&self) -> Span {
         match self.kind() {
-            Kind::EndOfFile if self.next > 0 => {
+            RmmKind::EndOfFile if self.next > 0 => {
                 let end = self.last_span().end;
                 Span { start: end, end }
             }
@@ -368,7 +367,7 @@ impl<'s> Parser<'s, '_> {
 
     fn found(&self) -> String {
         match self.kind() {
-            Kind::EndOfFile => "the end of the file".to_string(),
+            RmmKind::EndOfFile => "the end of the file".to_string(),
             _ => format!("`{}`", shorten(self.token().text)),
         }
     }
@@ -379,15 +378,15 @@ impl<'s> Parser<'s, '_> {
             self.bump();
             return Ok(Name { text: token.text, span: token.span });
         }
-        if token.kind == Kind::Word && RESERVED.contains(&token.text) {
+        if token.kind == RmmKind::Word && RESERVED.contains(&token.text) {
             let problem = Problem::error(format!("`{}` is a reserved word", token.text)).at(token.span);
             return Err(self.complain(problem.label(format!("expected {expected}"))));
         }
         Err(self.unexpected(expected))
     }
 
-    fn skip_until(&mut self, stop: impl Fn(&Token) -> bool) {
-        while self.kind() != Kind::EndOfFile && !stop(&self.token()) {
+    fn skip_until(&mut self, stop: impl Fn(&RmmToken) -> bool) {
+        while self.kind() != RmmKind::EndOfFile && !stop(&self.token()) {
             self.give_up_token();
         }
     }
@@ -395,7 +394,7 @@ impl<'s> Parser<'s, '_> {
     /// Whatever this token names, nobody knows it now.
     fn give_up_token(&mut self) {
         let token = self.bump();
-        if token.is_name() || token.kind == Kind::Register {
+        if token.is_name() || token.kind == RmmKind::Register {
             self.doubtful.insert(token.text);
         }
     }

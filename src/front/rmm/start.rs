@@ -8,7 +8,7 @@
 //! Registers that are written before they are read need no value, so those may be any integer.
 
 use super::ast::Decl;
-use super::names::{Cell, Names};
+use super::names::{RmmCell, RmmNames};
 use crate::analysis::liveness::{Live, Watched};
 use crate::front::diagnostics::{Problem, Problems, Reported};
 use crate::model::program::{ProgramParts, ThreadParts};
@@ -20,13 +20,14 @@ const MAX_VALUES: i128 = 1 << 16;
 
 pub fn with_initial_values(
     program: Program,
-    names: &Names,
+    names: &RmmNames,
     problems: &mut Problems,
 ) -> Result<ProgramParts, Reported> {
     let watched = Watched::nothing(&program);
     let live = problems.within(|limits| Live::of(&program, &watched, |_, _| false, limits))?;
     let mut parts = program.into_parts();
-    let any: Vec<(usize, &Cell)> = names.cells.iter().enumerate().filter(|(_, c)| is_open(&c.decl)).collect();
+    let any: Vec<(usize, &RmmCell)> =
+        names.cells.iter().enumerate().filter(|(_, c)| is_open(&c.decl)).collect();
     any.iter().for_each(|(_, cell)| check_size(&cell.decl, problems));
     let flag = (!any.is_empty()).then_some(parts.memory.len() as Value);
     for (i, instance) in names.processes.iter().enumerate() {
@@ -125,11 +126,11 @@ impl Prologue {
 }
 
 /// The process that fills memory, then raises the flag.
-fn filling(any: &[(usize, &Cell)], flag: Value, problems: &Problems) -> ThreadParts {
+fn filling(any: &[(usize, &RmmCell)], flag: Value, problems: &Problems) -> ThreadParts {
     let (value, old) = (Reg(0), Reg(1));
     let set = |addr: Value, v| Instr::Rmw { dst: old, addr: Expr::Const(addr), op: RmwOp::Swap(v) };
     let mut steps = Vec::new();
-    for (address, Cell { name, decl }) in any {
+    for (address, RmmCell { name, decl }) in any {
         let (line, text) = (problems.line(decl.name.span), format!("{name} = *"));
         let (lo, hi) = (decl.domain.lo, decl.domain.hi);
         steps.push((Instr::Any { dst: value, lo, hi }, line, text.clone()));

@@ -24,7 +24,7 @@ const MAX_GAPS: Value = 1 << 12;
 const MAX_ATTEMPTS: usize = 100;
 
 /// How addresses become cells.
-enum Layout {
+enum TrencherLayout {
     /// These addresses, in order, and no others.
     Listed(Vec<Value>),
     /// All from here to there.
@@ -45,19 +45,19 @@ pub fn program(threads: &[Automaton], problems: &mut Problems) -> Result<Program
     let property = property(threads, problems);
     let compact = constants.first().is_none_or(|&a| a >= 0) && constants.last().is_none_or(|&a| a < MAX_GAPS);
     if !computed && !compact {
-        return build(threads, &Layout::Listed(constants), property, problems);
+        return build(threads, &TrencherLayout::Listed(constants), property, problems);
     }
     let begin = Interval { lo: 0, hi: 0 };
     let mut range = constants.iter().fold(begin, |range, &a| range.join(Interval::constant(a)));
     if constants.is_empty() && !computed {
-        return build(threads, &Layout::Listed(constants), property, problems);
+        return build(threads, &TrencherLayout::Listed(constants), property, problems);
     }
     for _ in 0..MAX_ATTEMPTS {
         let size = i128::from(range.hi) - i128::from(range.lo) + 1;
         if size > MAX_RANGE {
             break;
         }
-        let program = build(threads, &Layout::Range(range), property.clone(), problems)?;
+        let program = build(threads, &TrencherLayout::Range(range), property.clone(), problems)?;
         let needed = addresses(&program, range.lo, problems)?.map(|(_, _, a)| a).fold(range, Interval::join);
         if needed == range {
             return Ok(program);
@@ -94,7 +94,9 @@ fn addresses<'p>(
 fn unbounded(threads: &[Automaton], property: Option<Property>, problems: &mut Problems) -> Reported {
     let half = (MAX_RANGE / 2) as Value;
     let range = Interval { lo: -half, hi: half - 1 };
-    let Ok(program) = build(threads, &Layout::Range(range), property, problems) else { return Reported };
+    let Ok(program) = build(threads, &TrencherLayout::Range(range), property, problems) else {
+        return Reported;
+    };
     let Ok(addresses) = addresses(&program, range.lo, problems) else { return Reported };
     for (t, edge, interval) in addresses {
         if interval.join(range) != range {
@@ -115,7 +117,7 @@ fn unbounded(threads: &[Automaton], property: Option<Property>, problems: &mut P
 
 fn build(
     threads: &[Automaton],
-    layout: &Layout,
+    layout: &TrencherLayout,
     property: Option<Property>,
     problems: &mut Problems,
 ) -> Result<Program, Reported> {
@@ -127,26 +129,26 @@ fn build(
     problems.program(parts)
 }
 
-impl Layout {
+impl TrencherLayout {
     fn variables(&self) -> Vec<Variable> {
         let one = |address: Value| Variable { name: format!("m[{address}]"), init: vec![0] };
         match self {
-            Layout::Listed(addresses) => addresses.iter().copied().map(one).collect(),
-            Layout::Range(Interval { lo: 0, hi }) => {
+            TrencherLayout::Listed(addresses) => addresses.iter().copied().map(one).collect(),
+            TrencherLayout::Range(Interval { lo: 0, hi }) => {
                 vec![Variable { name: "m".to_string(), init: vec![0; *hi as usize + 1] }]
             }
-            Layout::Range(range) => (range.lo..=range.hi).map(one).collect(),
+            TrencherLayout::Range(range) => (range.lo..=range.hi).map(one).collect(),
         }
     }
 
     /// The cell that an address means.
     fn cell(&self, addr: &RegExpr) -> RegExpr {
         match (self, addr.constant()) {
-            (Layout::Listed(addresses), Some(a)) => {
+            (TrencherLayout::Listed(addresses), Some(a)) => {
                 Expr::Const(addresses.binary_search(&a).expect("every constant address is listed") as Value)
             }
-            (Layout::Range(range), Some(a)) => Expr::Const(a.wrapping_sub(range.lo)),
-            (Layout::Range(range), None) if range.lo != 0 => {
+            (TrencherLayout::Range(range), Some(a)) => Expr::Const(a.wrapping_sub(range.lo)),
+            (TrencherLayout::Range(range), None) if range.lo != 0 => {
                 Expr::binary(BinOp::Sub, addr.clone(), Expr::Const(range.lo))
             }
             _ => addr.clone(),
@@ -154,7 +156,11 @@ impl Layout {
     }
 }
 
-fn thread(automaton: &Automaton, layout: &Layout, problems: &mut Problems) -> Result<ThreadParts, Reported> {
+fn thread(
+    automaton: &Automaton,
+    layout: &TrencherLayout,
+    problems: &mut Problems,
+) -> Result<ThreadParts, Reported> {
     problems.spend(INSTRUCTION * automaton.states.list.len())?;
     let mut locations: Vec<Location> =
         automaton.states.list.iter().map(|w| Location::labelled(vec![w.text.to_string()])).collect();
@@ -180,7 +186,7 @@ fn thread(automaton: &Automaton, layout: &Layout, problems: &mut Problems) -> Re
     })
 }
 
-fn edge(transition: &Transition, layout: &Layout) -> Edge {
+fn edge(transition: &Transition, layout: &TrencherLayout) -> Edge {
     let instr = match &transition.instr {
         Instr::Load { dst, addr } => Instr::Load { dst: *dst, addr: layout.cell(addr) },
         Instr::Store { addr, value } => Instr::Store { addr: layout.cell(addr), value: value.clone() },

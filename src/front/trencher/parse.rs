@@ -8,7 +8,7 @@
 
 mod instr;
 
-use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span, shorten};
+use crate::front::diagnostics::{INSTRUCTION, Parsed, Problem, Problems, Reported, Span, shorten};
 use crate::model::{Instr, Loc};
 use std::collections::HashMap;
 
@@ -17,8 +17,8 @@ const ITEMS: [&str; 4] = ["initial", "final", "transition", "end"];
 /// One thread, with states and registers in the order of their first mention.
 pub struct Automaton<'s> {
     pub name: Word<'s>,
-    pub states: Names<'s>,
-    pub registers: Names<'s>,
+    pub states: NumberedNames<'s>,
+    pub registers: NumberedNames<'s>,
     pub initial: Loc,
     pub last: Option<Loc>,
     /// Where final states are named, the word before them included.
@@ -46,12 +46,12 @@ pub struct Word<'s> {
 
 /// Names, each with a number and the place where it was first seen.
 #[derive(Default)]
-pub struct Names<'s> {
+pub struct NumberedNames<'s> {
     pub list: Vec<Word<'s>>,
     numbers: HashMap<&'s str, usize>,
 }
 
-impl<'s> Names<'s> {
+impl<'s> NumberedNames<'s> {
     fn number(&mut self, word: Word<'s>) -> usize {
         let next = self.list.len();
         let number = *self.numbers.entry(word.text).or_insert(next);
@@ -67,7 +67,7 @@ impl<'s> Names<'s> {
 }
 
 pub fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> Vec<Automaton<'s>> {
-    let mut parser = Parser { source, words: words(source, problems), next: 0, problems };
+    let mut parser = TrencherParser { source, words: words(source, problems), next: 0, problems };
     parser.file()
 }
 
@@ -92,19 +92,17 @@ fn words<'s>(source: &'s str, problems: &mut Problems) -> Vec<Word<'s>> {
     words
 }
 
-struct Parser<'s, 'p> {
+struct TrencherParser<'s, 'p> {
     source: &'s str,
     words: Vec<Word<'s>>,
     next: usize,
     problems: &'p mut Problems<'s>,
 }
 
-type Parsed<T> = Result<T, Reported>;
-
 /// A thread in the making.
 struct Draft<'s> {
-    states: Names<'s>,
-    registers: Names<'s>,
+    states: NumberedNames<'s>,
+    registers: NumberedNames<'s>,
     initial: Option<Word<'s>>,
     last: Option<Word<'s>>,
     finals: Vec<Span>,
@@ -113,7 +111,7 @@ struct Draft<'s> {
     doubtful: bool,
 }
 
-impl<'s> Parser<'s, '_> {
+impl<'s> TrencherParser<'s, '_> {
     fn file(&mut self) -> Vec<Automaton<'s>> {
         let (mut threads, mut seen) = (Vec::new(), HashMap::new());
         // Words outside threads come in runs, of which one report is enough.
@@ -169,8 +167,8 @@ impl<'s> Parser<'s, '_> {
             self.problems.report(problem.at(name.span).label(format!("first on line {line}")));
         }
         let mut draft = Draft {
-            states: Names::default(),
-            registers: Names::default(),
+            states: NumberedNames::default(),
+            registers: NumberedNames::default(),
             initial: None,
             last: None,
             finals: Vec::new(),
@@ -296,7 +294,7 @@ impl<'s> Parser<'s, '_> {
 }
 
 /// The cursor.
-impl<'s> Parser<'s, '_> {
+impl<'s> TrencherParser<'s, '_> {
     /// The next word that is no comment, where an item may begin; there a comment needs no blank behind its `#`. At a
     /// limit, the file ends here.
     fn item(&mut self) -> Option<Word<'s>> {

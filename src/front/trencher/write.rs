@@ -74,7 +74,7 @@ fn compose(
     }
     for t in program.thread_ids() {
         let name = thread_name(program.thread(t).name(), &mut names);
-        let mut writer = Writer::new(program, intervals, t, goal.is_some());
+        let mut writer = TrencherWriter::new(program, intervals, t, goal.is_some());
         let begin = writer.begin(initialised);
         for (_, edge) in program.thread(t).edges() {
             limits.spend(EDGE)?;
@@ -190,7 +190,7 @@ const TOO_LARGE: &str = "values have 32 bits there";
 const ERROR: &str = "error";
 
 /// Writes the transitions of one thread.
-struct Writer<'a> {
+struct TrencherWriter<'a> {
     program: &'a Program,
     intervals: &'a Intervals,
     t: ThreadId,
@@ -203,10 +203,10 @@ struct Writer<'a> {
     extra: usize,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> TrencherWriter<'a> {
     fn new(program: &'a Program, intervals: &'a Intervals, t: ThreadId, divides: bool) -> Self {
         let inside = program.thread(t).inside_blocks();
-        Writer { program, intervals, t, inside, divides, text: String::new(), extra: 0 }
+        TrencherWriter { program, intervals, t, inside, divides, text: String::new(), extra: 0 }
     }
 
     fn thread(&self) -> &'a Thread {

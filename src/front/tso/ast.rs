@@ -17,7 +17,7 @@ pub struct Name<'s> {
 pub struct File<'s> {
     pub params: Vec<Param<'s>>,
     pub shared: Vec<Shared<'s>>,
-    pub threads: Vec<Thread<'s>>,
+    pub threads: Vec<ThreadDecl<'s>>,
     pub properties: Vec<Property<'s>>,
     /// Names in declarations that could not be read: what they mean is unknown, and no fault of their uses.
     pub doubtful: HashSet<&'s str>,
@@ -45,7 +45,7 @@ pub enum Init<'s> {
 }
 
 #[derive(Debug)]
-pub struct Thread<'s> {
+pub struct ThreadDecl<'s> {
     pub name: Name<'s>,
     pub index: ThreadIndex<'s>,
     pub body: Vec<Stmt<'s>>,

@@ -11,11 +11,11 @@ mod names;
 mod query;
 mod thread;
 
-use super::ast::{File, Thread, ThreadIndex};
+use super::ast::{File, ThreadDecl, ThreadIndex};
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::model::program::ProgramParts;
 use crate::model::{MAX_THREADS, ThreadId, Value};
-use names::Names;
+use names::TsoNames;
 use query::{Cast, Query};
 use std::collections::HashMap;
 use thread::{Budget, Unroller};
@@ -45,7 +45,7 @@ pub fn expand<'s>(
 fn threads<'s>(
     source: &'s str,
     file: &File<'s>,
-    names: &Names<'s, '_>,
+    names: &TsoNames<'s, '_>,
     problems: &mut Problems<'s>,
 ) -> Result<Cast<'s>, Reported> {
     let mut cast = Cast::default();
@@ -91,9 +91,9 @@ fn threads<'s>(
 
 /// The indices of the threads that one definition makes.
 fn indices<'s>(
-    thread: &Thread<'s>,
+    thread: &ThreadDecl<'s>,
     threads_before: usize,
-    names: &Names<'s, '_>,
+    names: &TsoNames<'s, '_>,
     problems: &mut Problems<'s>,
 ) -> Result<Vec<Option<Value>>, Reported> {
     let none = Vec::new();

@@ -10,7 +10,7 @@ use logos::Logos;
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\x0B\x0C]+")]
 #[logos(skip(r"(//|#)[^\r\n]*", allow_greedy = true))]
-pub enum Kind {
+pub enum TsoKind {
     #[token("\n")]
     #[token("\r\n")]
     Newline,
@@ -161,45 +161,45 @@ pub const INSTRUCTIONS: [&str; 17] = [
 ];
 
 /// Words that begin something outside threads, for suggestions.
-pub const DECLARATIONS: [(&str, Kind); 7] = [
-    ("shared", Kind::Shared),
-    ("param", Kind::Param),
-    ("thread", Kind::Thread),
-    ("forbid", Kind::Forbid),
-    ("exists", Kind::Exists),
-    ("forall", Kind::Forall),
-    ("never", Kind::Never),
+pub const DECLARATIONS: [(&str, TsoKind); 7] = [
+    ("shared", TsoKind::Shared),
+    ("param", TsoKind::Param),
+    ("thread", TsoKind::Thread),
+    ("forbid", TsoKind::Forbid),
+    ("exists", TsoKind::Exists),
+    ("forall", TsoKind::Forall),
+    ("never", TsoKind::Never),
 ];
 
 #[derive(Clone, Copy, Debug)]
-pub struct Token {
-    pub kind: Kind,
+pub struct TsoToken {
+    pub kind: TsoKind,
     pub span: Span,
 }
 
 /// The tokens of the source; the last one is `EndOfFile`. At a limit, the file ends there.
-pub fn tokens(source: &str, problems: &mut Problems) -> Vec<Token> {
-    let mut tokens: Vec<Token> = Vec::with_capacity(source.len() / 4);
+pub fn tokens(source: &str, problems: &mut Problems) -> Vec<TsoToken> {
+    let mut tokens: Vec<TsoToken> = Vec::with_capacity(source.len() / 4);
     // Some editors begin a file with a byte order mark.
     let begin = source.len() - source.trim_start_matches('\u{FEFF}').len();
-    for (result, range) in Kind::lexer(&source[begin..]).spanned() {
+    for (result, range) in TsoKind::lexer(&source[begin..]).spanned() {
         if problems.spend(1).is_err() {
             break;
         }
         let span = Span { start: begin + range.start, end: begin + range.end };
         match (result, tokens.last_mut()) {
-            (Ok(kind), _) => tokens.push(Token { kind, span }),
-            (Err(()), Some(last)) if last.kind == Kind::Garbage && last.span.end == span.start => {
+            (Ok(kind), _) => tokens.push(TsoToken { kind, span }),
+            (Err(()), Some(last)) if last.kind == TsoKind::Garbage && last.span.end == span.start => {
                 last.span.end = span.end;
             }
-            (Err(()), _) => tokens.push(Token { kind: Kind::Garbage, span }),
+            (Err(()), _) => tokens.push(TsoToken { kind: TsoKind::Garbage, span }),
         }
     }
-    for token in tokens.iter().filter(|t| t.kind == Kind::Garbage) {
+    for token in tokens.iter().filter(|t| t.kind == TsoKind::Garbage) {
         problems.report(garbage(&source[token.span.start..token.span.end], token.span));
     }
     let end = Span { start: source.len(), end: source.len() };
-    tokens.push(Token { kind: Kind::EndOfFile, span: end });
+    tokens.push(TsoToken { kind: TsoKind::EndOfFile, span: end });
     tokens
 }
 
@@ -253,19 +253,19 @@ mod tests {
     use super::*;
     use crate::limits::Limits;
 
-    fn kinds(source: &str) -> Vec<Kind> {
+    fn kinds(source: &str) -> Vec<TsoKind> {
         tokens(source, &mut Problems::new(source, &Limits::default())).iter().map(|t| t.kind).collect()
     }
 
     #[test]
     fn comments_and_blanks_vanish_but_line_ends_stay() {
-        use Kind::*;
+        use TsoKind::*;
         assert_eq!(kinds("nop // a ; b\n\tfence# c\r\n"), [Nop, Newline, Fence, Newline, EndOfFile]);
     }
 
     #[test]
     fn ranges_are_not_decimal_points() {
-        use Kind::*;
+        use TsoKind::*;
         assert_eq!(kinds("1..=3"), [Number, RangeInclusive, Number, EndOfFile]);
         assert_eq!(kinds("p.r"), [Name, Dot, Name, EndOfFile]);
     }
@@ -281,15 +281,15 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_is_no_garbage() {
-        assert_eq!(kinds("\u{FEFF}nop"), [Kind::Nop, Kind::EndOfFile]);
+        assert_eq!(kinds("\u{FEFF}nop"), [TsoKind::Nop, TsoKind::EndOfFile]);
     }
 
     #[test]
     fn every_keyword_is_a_token_of_its_own() {
         for word in KEYWORDS {
-            assert_ne!(kinds(word)[0], Kind::Name, "{word}");
+            assert_ne!(kinds(word)[0], TsoKind::Name, "{word}");
         }
-        assert_eq!(kinds("ending")[0], Kind::Name);
+        assert_eq!(kinds("ending")[0], TsoKind::Name);
     }
 
     #[test]

@@ -10,8 +10,8 @@ mod cursor;
 mod expr;
 
 use super::ast::*;
-use super::lex::{self, Kind, Token};
-use crate::front::diagnostics::{Problem, Problems, Reported, shorten};
+use super::lex::{self, TsoKind, TsoToken};
+use crate::front::diagnostics::{Parsed, Problem, Problems, shorten};
 use crate::model::PropertyKind;
 
 /// Each one multiplies the cases of a property.
@@ -20,19 +20,19 @@ const MAX_QUANTIFIERS: usize = 8;
 pub fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> File<'s> {
     let tokens = lex::tokens(source, problems);
     let landmarks = landmarks(&tokens);
-    let mut parser = Parser { source, tokens, landmarks, next: 0, depth: 0, problems };
+    let mut parser = TsoParser { source, tokens, landmarks, next: 0, depth: 0, problems };
     parser.file()
 }
 
 /// The places of every `thread` and `end`.
-fn landmarks(tokens: &[Token]) -> Vec<usize> {
-    let is_landmark = |t: &Token| matches!(t.kind, Kind::Thread | Kind::End);
+fn landmarks(tokens: &[TsoToken]) -> Vec<usize> {
+    let is_landmark = |t: &TsoToken| matches!(t.kind, TsoKind::Thread | TsoKind::End);
     tokens.iter().enumerate().filter(|(_, t)| is_landmark(t)).map(|(i, _)| i).collect()
 }
 
-struct Parser<'s, 'p> {
+struct TsoParser<'s, 'p> {
     source: &'s str,
-    tokens: Vec<Token>,
+    tokens: Vec<TsoToken>,
     landmarks: Vec<usize>,
     next: usize,
     /// How many calls deep the expression being read is nested.
@@ -40,17 +40,15 @@ struct Parser<'s, 'p> {
     problems: &'p mut Problems<'s>,
 }
 
-type Parsed<T> = Result<T, Reported>;
-
-impl<'s> Parser<'s, '_> {
+impl<'s> TsoParser<'s, '_> {
     fn file(&mut self) -> File<'s> {
         let mut file = File::default();
         // Instructions outside threads come in runs, of which one report is enough.
         let mut lost = false;
         loop {
             match self.kind() {
-                Kind::EndOfFile => return file,
-                Kind::Newline | Kind::Semicolon => self.bump(),
+                TsoKind::EndOfFile => return file,
+                TsoKind::Newline | TsoKind::Semicolon => self.bump(),
                 _ => match self.declaration_word() {
                     Some(kind) => {
                         lost = false;
@@ -66,12 +64,12 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// The declaration that begins here, be it misspelt.
-    fn declaration_word(&mut self) -> Option<Kind> {
+    fn declaration_word(&mut self) -> Option<TsoKind> {
         let kind = self.kind();
         if lex::DECLARATIONS.iter().any(|(_, k)| *k == kind) {
             return Some(kind);
         }
-        if kind != Kind::Name || !matches!(self.kind_after(1), Kind::Name | Kind::LeftBracket) {
+        if kind != TsoKind::Name || !matches!(self.kind_after(1), TsoKind::Name | TsoKind::LeftBracket) {
             return None;
         }
         let word = self.text();
@@ -85,12 +83,12 @@ impl<'s> Parser<'s, '_> {
         lex::DECLARATIONS.iter().find(|(w, _)| *w == meant).map(|(_, k)| *k)
     }
 
-    fn declaration(&mut self, kind: Kind, file: &mut File<'s>) {
+    fn declaration(&mut self, kind: TsoKind, file: &mut File<'s>) {
         let first = self.next;
         let done = match kind {
-            Kind::Shared => self.shared(file),
-            Kind::Param => self.param(file),
-            Kind::Thread => {
+            TsoKind::Shared => self.shared(file),
+            TsoKind::Param => self.param(file),
+            TsoKind::Thread => {
                 self.thread(file);
                 Ok(())
             }
@@ -98,7 +96,7 @@ impl<'s> Parser<'s, '_> {
         };
         if done.is_err() {
             self.skip_line();
-            if matches!(kind, Kind::Shared | Kind::Param) {
+            if matches!(kind, TsoKind::Shared | TsoKind::Param) {
                 file.doubtful.extend(self.names_between(first, self.next));
             }
         }
@@ -107,10 +105,10 @@ impl<'s> Parser<'s, '_> {
     /// Something that cannot stand outside a thread.
     fn lost_statement(&mut self, lost_before: bool) {
         let (kind, span) = (self.kind(), self.span());
-        if !lost_before && kind != Kind::Garbage {
+        if !lost_before && kind != TsoKind::Garbage {
             let problem = match kind {
-                Kind::End => Problem::error("`end` without a `thread`").at(span),
-                Kind::RightBrace => Problem::error("`}` without a `repeat`").at(span),
+                TsoKind::End => Problem::error("`end` without a `thread`").at(span),
+                TsoKind::RightBrace => Problem::error("`}` without a `repeat`").at(span),
                 _ => Problem::error(format!("{} outside a thread", self.found()))
                     .at(span)
                     .label("expected a declaration or a property")
@@ -125,54 +123,54 @@ impl<'s> Parser<'s, '_> {
         self.bump();
         loop {
             let name = self.name("the name of a shared variable")?;
-            let size = match self.eat(Kind::LeftBracket) {
+            let size = match self.eat(TsoKind::LeftBracket) {
                 Some(open) => {
                     let size = self.expr()?;
-                    self.close(Kind::RightBracket, open)?;
+                    self.close(TsoKind::RightBracket, open)?;
                     Some(size)
                 }
                 None => None,
             };
-            let init = match self.eat(Kind::Equals) {
+            let init = match self.eat(TsoKind::Equals) {
                 Some(_) => self.init()?,
                 None => Init::Zero,
             };
             file.shared.push(Shared { name, size, init });
-            if self.eat(Kind::Comma).is_none() {
+            if self.eat(TsoKind::Comma).is_none() {
                 return self.end_of_statement();
             }
         }
     }
 
     fn init(&mut self) -> Parsed<Init<'s>> {
-        let Some(open) = self.eat(Kind::LeftBrace) else {
+        let Some(open) = self.eat(TsoKind::LeftBrace) else {
             return Ok(Init::Each(self.expr()?));
         };
         let mut values = Vec::new();
-        while self.kind() != Kind::RightBrace {
+        while self.kind() != TsoKind::RightBrace {
             values.push(self.expr()?);
-            if self.eat(Kind::Comma).is_none() {
+            if self.eat(TsoKind::Comma).is_none() {
                 break;
             }
         }
-        self.close(Kind::RightBrace, open)?;
+        self.close(TsoKind::RightBrace, open)?;
         Ok(Init::List(values))
     }
 
     fn param(&mut self, file: &mut File<'s>) -> Parsed<()> {
         self.bump();
         let name = self.name("the name of a parameter")?;
-        self.expect(Kind::Equals, "`=` and the parameter's value")?;
+        self.expect(TsoKind::Equals, "`=` and the parameter's value")?;
         let value = self.expr()?;
         file.params.push(Param { name, value });
         self.end_of_statement()
     }
 
-    fn property(&mut self, word: Kind, file: &mut File<'s>) -> Parsed<()> {
+    fn property(&mut self, word: TsoKind, file: &mut File<'s>) -> Parsed<()> {
         let kind = match word {
-            Kind::Forbid => PropertyKind::Forbid,
-            Kind::Exists => PropertyKind::Exists,
-            Kind::Forall => PropertyKind::Forall,
+            TsoKind::Forbid => PropertyKind::Forbid,
+            TsoKind::Exists => PropertyKind::Exists,
+            TsoKind::Forall => PropertyKind::Forall,
             _ => PropertyKind::Never,
         };
         let start = self.span();
@@ -192,7 +190,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn quantifier(&mut self) -> Parsed<Option<Quantifier<'s>>> {
-        if self.kind() != Kind::Name || self.kind_after(1) != Kind::Name {
+        if self.kind() != TsoKind::Name || self.kind_after(1) != TsoKind::Name {
             return Ok(None);
         }
         let how_many = match self.text() {
@@ -210,11 +208,11 @@ impl<'s> Parser<'s, '_> {
         };
         self.bump();
         let var = self.name("the name of an index")?;
-        let range = match self.eat(Kind::In) {
+        let range = match self.eat(TsoKind::In) {
             Some(_) => Some(self.range()?),
             None => None,
         };
-        self.expect(Kind::Colon, "`:` and what is asked of each")?;
+        self.expect(TsoKind::Colon, "`:` and what is asked of each")?;
         Ok(Some(Quantifier { how_many, var, range }))
     }
 
@@ -222,8 +220,8 @@ impl<'s> Parser<'s, '_> {
         let start = self.span();
         let lo = self.expr()?;
         let bound = match self.kind() {
-            Kind::Range => Bound::Excluded,
-            Kind::RangeInclusive => Bound::Included,
+            TsoKind::Range => Bound::Excluded,
+            TsoKind::RangeInclusive => Bound::Included,
             _ => return Err(self.unexpected("`..` or `..=` and the end of the range")),
         };
         self.bump();

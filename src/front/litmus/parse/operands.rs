@@ -1,6 +1,6 @@
 //! What do the operands of an instruction say? Both orders and both syntaxes of addresses, as tests mix them.
 
-use super::super::lex::{self, Kind, Token, expected};
+use super::super::lex::{self, LitmusKind, LitmusToken, expected};
 use super::{CodeCell, trimmed};
 use crate::front::diagnostics::{Problem, Reported, Span};
 use crate::front::x86::{Arch, GprPart, Mem, Operand, register};
@@ -11,7 +11,7 @@ impl<'s> CodeCell<'s, '_, '_> {
     pub(super) fn operands(&mut self) -> Result<Vec<(Operand<&'s str>, Span)>, Reported> {
         let mut operands = Vec::new();
         while !self.tokens.is_at_end() {
-            if !operands.is_empty() && self.tokens.take(Kind::Comma).is_none() {
+            if !operands.is_empty() && self.tokens.take(LitmusKind::Comma).is_none() {
                 let found = self.tokens.peek();
                 return Err(self.problems.report(expected("`,` or the end of the instruction", found)));
             }
@@ -32,19 +32,19 @@ impl<'s> CodeCell<'s, '_, '_> {
     fn operand(&mut self) -> Result<Operand<&'s str>, Reported> {
         let token = self.tokens.peek();
         match token.kind {
-            Kind::Dollar => {
+            LitmusKind::Dollar => {
                 self.tokens.next();
                 self.constant()
             }
-            Kind::Percent => Ok(Operand::Reg(self.register()?)),
-            Kind::LeftBracket | Kind::LeftParen => Ok(Operand::Mem(self.place(Mem::default())?)),
-            Kind::Number | Kind::Minus => {
+            LitmusKind::Percent => Ok(Operand::Reg(self.register()?)),
+            LitmusKind::LeftBracket | LitmusKind::LeftParen => Ok(Operand::Mem(self.place(Mem::default())?)),
+            LitmusKind::Number | LitmusKind::Minus => {
                 let offset = self.number()?;
                 match self.tokens.peek().kind {
-                    Kind::LeftBracket | Kind::LeftParen => {
+                    LitmusKind::LeftBracket | LitmusKind::LeftParen => {
                         Ok(Operand::Mem(self.place(Mem { offset, ..Mem::default() })?))
                     }
-                    Kind::Plus if self.tokens.peek_at(1).kind == Kind::Name => {
+                    LitmusKind::Plus if self.tokens.peek_at(1).kind == LitmusKind::Name => {
                         self.tokens.next();
                         let name = self.tokens.next();
                         self.behind(name, offset)
@@ -52,12 +52,12 @@ impl<'s> CodeCell<'s, '_, '_> {
                     _ => Ok(Operand::Const(offset)),
                 }
             }
-            Kind::Name => self.named(token),
+            LitmusKind::Name => self.named(token),
             _ => Err(self.problems.report(expected("an operand", token))),
         }
     }
 
-    fn named(&mut self, token: Token<'s>) -> Result<Operand<&'s str>, Reported> {
+    fn named(&mut self, token: LitmusToken<'s>) -> Result<Operand<&'s str>, Reported> {
         if let Some(part) = register(token.text, self.arch) {
             self.tokens.next();
             return Ok(Operand::Reg(part));
@@ -71,7 +71,7 @@ impl<'s> CodeCell<'s, '_, '_> {
             "offset" => return self.constant(),
             _ => None,
         };
-        let followed = matches!(self.tokens.peek().kind, Kind::LeftBracket | Kind::LeftParen);
+        let followed = matches!(self.tokens.peek().kind, LitmusKind::LeftBracket | LitmusKind::LeftParen);
         if bits.is_some() && (followed || self.is_word("ptr")) {
             if self.is_word("ptr") {
                 self.tokens.next();
@@ -82,13 +82,13 @@ impl<'s> CodeCell<'s, '_, '_> {
     }
 
     /// A place so far behind a name, and as much further as is written there: AT&T's `x+8(%rax)`.
-    fn behind(&mut self, token: Token<'s>, offset: Value) -> Result<Operand<&'s str>, Reported> {
+    fn behind(&mut self, token: LitmusToken<'s>, offset: Value) -> Result<Operand<&'s str>, Reported> {
         let mut mem = Mem { symbol: Some(token.text), offset, ..Mem::default() };
-        while matches!(self.tokens.peek().kind, Kind::Plus | Kind::Minus) {
-            self.tokens.take(Kind::Plus);
+        while matches!(self.tokens.peek().kind, LitmusKind::Plus | LitmusKind::Minus) {
+            self.tokens.take(LitmusKind::Plus);
             mem.offset = mem.offset.wrapping_add(self.number()?);
         }
-        let followed = matches!(self.tokens.peek().kind, Kind::LeftBracket | Kind::LeftParen);
+        let followed = matches!(self.tokens.peek().kind, LitmusKind::LeftBracket | LitmusKind::LeftParen);
         match self.arch {
             _ if followed => Ok(Operand::Mem(self.place(mem)?)),
             Arch::X86_64 => Ok(Operand::Mem(mem)),
@@ -103,7 +103,7 @@ impl<'s> CodeCell<'s, '_, '_> {
 
     fn constant(&mut self) -> Result<Operand<&'s str>, Reported> {
         match self.tokens.peek().kind {
-            Kind::Name => Ok(Operand::AddressOf(self.tokens.next().text)),
+            LitmusKind::Name => Ok(Operand::AddressOf(self.tokens.next().text)),
             _ => Ok(Operand::Const(self.number()?)),
         }
     }
@@ -114,13 +114,13 @@ impl<'s> CodeCell<'s, '_, '_> {
     }
 
     fn register(&mut self) -> Result<GprPart, Reported> {
-        self.tokens.take(Kind::Percent);
+        self.tokens.take(LitmusKind::Percent);
         let token = self.tokens.next();
         match register(token.text, self.arch) {
             Some(part) => Ok(part),
             None => {
                 let problem = match token.kind {
-                    Kind::Name => {
+                    LitmusKind::Name => {
                         Problem::error(format!("`{}` is not a register here", token.text)).at(token.span)
                     }
                     _ => expected("a register", token),
@@ -134,23 +134,23 @@ impl<'s> CodeCell<'s, '_, '_> {
     fn place(&mut self, mem: Mem<&'s str>) -> Result<Mem<&'s str>, Reported> {
         let open = self.tokens.next();
         let (close, sign) = match open.kind {
-            Kind::LeftBracket => (Kind::RightBracket, "`]`"),
-            Kind::LeftParen => (Kind::RightParen, "`)`"),
+            LitmusKind::LeftBracket => (LitmusKind::RightBracket, "`]`"),
+            LitmusKind::LeftParen => (LitmusKind::RightParen, "`)`"),
             _ => return Err(self.problems.report(expected("a place in memory", open))),
         };
         let mut mem = mem;
         // AT&T's `(,%rax,8)` has no base.
-        if self.tokens.peek().kind != Kind::Comma {
+        if self.tokens.peek().kind != LitmusKind::Comma {
             self.term(&mut mem)?;
         }
         loop {
             match self.tokens.peek().kind {
-                Kind::Plus => {
+                LitmusKind::Plus => {
                     self.tokens.next();
                     self.term(&mut mem)?;
                 }
-                Kind::Minus => self.term(&mut mem)?,
-                Kind::Comma => {
+                LitmusKind::Minus => self.term(&mut mem)?,
+                LitmusKind::Comma => {
                     self.tokens.next();
                     self.index(&mut mem)?;
                     break;
@@ -170,32 +170,32 @@ impl<'s> CodeCell<'s, '_, '_> {
     /// One summand of an address: a name, a register with or without a factor, a number.
     fn term(&mut self, mem: &mut Mem<&'s str>) -> Result<(), Reported> {
         let token = self.tokens.peek();
-        let is_register = token.kind == Kind::Percent || register(token.text, self.arch).is_some();
+        let is_register = token.kind == LitmusKind::Percent || register(token.text, self.arch).is_some();
         match token.kind {
             // A symbol relative to the instruction pointer is the symbol.
-            Kind::Percent
+            LitmusKind::Percent
                 if self.tokens.peek_at(1).text.eq_ignore_ascii_case("rip") && mem.symbol.is_some() =>
             {
                 self.tokens.next();
                 self.tokens.next();
             }
-            Kind::Name if token.text.eq_ignore_ascii_case("rip") && mem.symbol.is_some() => {
+            LitmusKind::Name if token.text.eq_ignore_ascii_case("rip") && mem.symbol.is_some() => {
                 self.tokens.next();
             }
-            Kind::Percent | Kind::Name if is_register => {
+            LitmusKind::Percent | LitmusKind::Name if is_register => {
                 let part = self.register()?;
-                let factor = self.tokens.take(Kind::Star).is_some();
+                let factor = self.tokens.take(LitmusKind::Star).is_some();
                 let factor = if factor { Some(self.number()?) } else { None };
                 return self.add(mem, part, factor, token);
             }
-            Kind::Name if mem.symbol.is_none() => mem.symbol = Some(self.tokens.next().text),
-            Kind::Number if self.tokens.peek_at(1).kind == Kind::Star => {
+            LitmusKind::Name if mem.symbol.is_none() => mem.symbol = Some(self.tokens.next().text),
+            LitmusKind::Number if self.tokens.peek_at(1).kind == LitmusKind::Star => {
                 let factor = self.number()?;
                 self.tokens.next();
                 let part = self.register()?;
                 return self.add(mem, part, Some(factor), token);
             }
-            Kind::Number | Kind::Minus => mem.offset = mem.offset.wrapping_add(self.number()?),
+            LitmusKind::Number | LitmusKind::Minus => mem.offset = mem.offset.wrapping_add(self.number()?),
             _ => return Err(self.problems.report(expected("a location, a register or a number", token))),
         }
         Ok(())
@@ -206,7 +206,7 @@ impl<'s> CodeCell<'s, '_, '_> {
         mem: &mut Mem<&'s str>,
         part: GprPart,
         factor: Option<Value>,
-        at: Token,
+        at: LitmusToken,
     ) -> Result<(), Reported> {
         if part.bits < 32 {
             let narrow = format!("an address cannot be made from a register of {} bits", part.bits);
@@ -236,7 +236,7 @@ impl<'s> CodeCell<'s, '_, '_> {
     fn index(&mut self, mem: &mut Mem<&'s str>) -> Result<(), Reported> {
         let token = self.tokens.peek();
         let part = self.register()?;
-        let factor = match self.tokens.take(Kind::Comma) {
+        let factor = match self.tokens.take(LitmusKind::Comma) {
             Some(_) => self.number()?,
             None => 1,
         };

@@ -8,9 +8,9 @@
 
 use super::body::{Body, open_edges};
 use super::branch::{Open, exclusive, exhaustive};
-use super::layout::{Layout, Registers};
+use super::layout::{LitmusLayout, LitmusRegisters};
 use super::syntax::{self, Operand};
-use super::{FORMAT, Writer};
+use super::{FORMAT, LitmusWriter};
 use crate::analysis::liveness::Live;
 use crate::front::x86::{Arch, Gpr};
 use crate::front::{Inexpressible, Unwritten};
@@ -39,9 +39,9 @@ pub struct Column {
 
 /// Writes one thread.
 pub struct Assembly<'a> {
-    pub writer: &'a Writer<'a>,
-    pub layout: &'a Layout,
-    pub registers: &'a Registers,
+    pub writer: &'a LitmusWriter<'a>,
+    pub layout: &'a LitmusLayout,
+    pub registers: &'a LitmusRegisters,
     pub t: ThreadId,
     pub live: &'a Live,
     lines: Vec<Line>,
@@ -59,9 +59,9 @@ pub struct Assembly<'a> {
 
 impl<'a> Assembly<'a> {
     pub fn new(
-        writer: &'a Writer<'a>,
-        layout: &'a Layout,
-        registers: &'a Registers,
+        writer: &'a LitmusWriter<'a>,
+        layout: &'a LitmusLayout,
+        registers: &'a LitmusRegisters,
         t: ThreadId,
         live: &'a Live,
     ) -> Assembly<'a> {

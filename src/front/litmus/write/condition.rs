@@ -5,7 +5,7 @@
 
 use super::FORMAT;
 use super::branch::is_comparison;
-use super::layout::{Layout, Registers};
+use super::layout::{LitmusLayout, LitmusRegisters};
 use crate::analysis::interval::{Interval, Intervals};
 use crate::front::x86::Arch;
 use crate::front::{Inexpressible, const_fold};
@@ -80,12 +80,12 @@ fn refuse(program: &Program, property: &Property, why: &str) -> Inexpressible {
 }
 
 /// Names for what a condition looks at.
-pub struct Names<'a> {
+pub struct ConditionNames<'a> {
     pub program: &'a Program,
     pub intervals: &'a Intervals,
-    pub layout: &'a Layout,
+    pub layout: &'a LitmusLayout,
     pub numbers: &'a [u64],
-    pub registers: &'a [Registers],
+    pub registers: &'a [LitmusRegisters],
     pub arch: Arch,
     /// The program was read from a test, and need not be said in herd's words.
     pub was_read: bool,
@@ -100,7 +100,7 @@ enum Prop {
     Or(Vec<Prop>),
 }
 
-impl Names<'_> {
+impl ConditionNames<'_> {
     pub fn place(&self, atom: &Atom) -> String {
         match atom {
             Atom::Reg(t, r) => {

@@ -88,7 +88,7 @@ pub struct Group {
     pub init: Vec<Value>,
 }
 
-pub struct Layout {
+pub struct LitmusLayout {
     pub groups: Vec<Group>,
     /// All names that are taken.
     pub names: HashSet<String>,
@@ -99,16 +99,16 @@ pub struct Layout {
     zones: Vec<Zone>,
 }
 
-impl Layout {
+impl LitmusLayout {
     /// Widths and addresses are those of the `kept` test, if there is one.
-    pub fn new(program: &Program, intervals: &Intervals, arch: Arch, kept: Option<&Litmus>) -> Layout {
+    pub fn new(program: &Program, intervals: &Intervals, arch: Arch, kept: Option<&Litmus>) -> LitmusLayout {
         let variables = program.variables();
         let hits = match kept {
             Some(_) => vec![Hit::Whole; variables.len()],
             None => hits(program, intervals),
         };
         let register = Width { bits: arch.bits(), signed: true };
-        let mut layout = Layout {
+        let mut layout = LitmusLayout {
             groups: vec![],
             names: HashSet::new(),
             comments: vec![],
@@ -280,15 +280,20 @@ pub fn thread_numbers(program: &Program) -> Vec<u64> {
 
 /// Where a thread's registers are, and which ones are left.
 #[derive(Clone, Debug)]
-pub struct Registers {
+pub struct LitmusRegisters {
     of: Vec<Option<Gpr>>,
     pub free: Vec<Gpr>,
 }
 
-impl Registers {
+impl LitmusRegisters {
     /// Places for the registers that are `used`; `None` if there are not enough. Whether the thread `accumulates`: then
     /// it needs the accumulator for itself now and then.
-    pub fn new(thread: &Thread, used: &BTreeSet<Reg>, arch: Arch, accumulates: bool) -> Option<Registers> {
+    pub fn new(
+        thread: &Thread,
+        used: &BTreeSet<Reg>,
+        arch: Arch,
+        accumulates: bool,
+    ) -> Option<LitmusRegisters> {
         // The stack pointer comes last, and the accumulator before it if it has something else to do.
         let count = if arch == Arch::X86 { 8 } else { 16 };
         let late = |gpr: Gpr| (gpr == Gpr(7)) as u8 * 2 + (gpr == EAX && accumulates) as u8;
@@ -307,7 +312,7 @@ impl Registers {
             }
         }
         free.retain(|gpr| *gpr != EAX || !accumulates);
-        Some(Registers { of, free })
+        Some(LitmusRegisters { of, free })
     }
 
     /// Where a register is that was said to be used.

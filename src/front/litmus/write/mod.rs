@@ -31,8 +31,8 @@ use crate::model::litmus::{Litmus, Width};
 use crate::model::{Atom, Program, Reg, ThreadId, Value};
 use body::Body;
 use code::{Assembly, Column};
-use condition::{Condition, Names};
-use layout::{Group, Layout, Registers, thread_numbers};
+use condition::{Condition, ConditionNames};
+use layout::{Group, LitmusLayout, LitmusRegisters, thread_numbers};
 use std::fmt::Write;
 
 const FORMAT: &str = "a litmus test";
@@ -48,7 +48,7 @@ pub fn write(
     let write_for = |arch: Arch| {
         // Widths and addresses are those of one processor.
         let kept = test.filter(|test| test.bits == arch.bits());
-        Writer { program, intervals: &intervals, arch, test, kept, limits }.test(name)
+        LitmusWriter { program, intervals: &intervals, arch, test, kept, limits }.test(name)
     };
     // If there are too few registers in 32 bits, there may still be enough in 64.
     match narrow::suits(program, test).then(|| write_for(Arch::X86)) {
@@ -57,7 +57,7 @@ pub fn write(
     }
 }
 
-struct Writer<'a> {
+struct LitmusWriter<'a> {
     program: &'a Program,
     intervals: &'a Intervals,
     arch: Arch,
@@ -67,10 +67,10 @@ struct Writer<'a> {
     limits: &'a Limits,
 }
 
-impl Writer<'_> {
+impl LitmusWriter<'_> {
     fn test(&self, name: &str) -> Result<String, Unwritten> {
         let condition = Condition::of(self.program)?;
-        let mut layout = Layout::new(self.program, self.intervals, self.arch, self.kept);
+        let mut layout = LitmusLayout::new(self.program, self.intervals, self.arch, self.kept);
         let asked = condition.as_ref().map_or(vec![], Condition::atoms);
         let mut listed: Vec<&Atom> = self.test.iter().flat_map(|t| &t.observed).map(|o| &o.atom).collect();
         listed.retain(|atom| !asked.contains(atom));
@@ -87,7 +87,7 @@ impl Writer<'_> {
         }
         let (program, intervals, arch) = (self.program, self.intervals, self.arch);
         let numbers = thread_numbers(program);
-        let names = Names {
+        let names = ConditionNames {
             program,
             intervals,
             layout: &layout,
@@ -112,12 +112,12 @@ impl Writer<'_> {
         Ok(text)
     }
 
-    fn registers(&self, bodies: &[Body], shown: &[&Atom]) -> Result<Vec<Registers>, Inexpressible> {
+    fn registers(&self, bodies: &[Body], shown: &[&Atom]) -> Result<Vec<LitmusRegisters>, Inexpressible> {
         let place = |(t, body): (ThreadId, &Body)| {
             let thread = self.program.thread(t);
             let mut used = body.used.clone();
             used.extend(of_thread(shown, t));
-            Registers::new(thread, &used, self.arch, body.accumulates).ok_or_else(|| Inexpressible {
+            LitmusRegisters::new(thread, &used, self.arch, body.accumulates).ok_or_else(|| Inexpressible {
                 format: FORMAT,
                 place: format!("thread `{}`", thread.name()),
                 construct: format!("a thread with {} registers", used.len()),
@@ -128,7 +128,7 @@ impl Writer<'_> {
     }
 
     /// The first line, and comments that say what has another name here.
-    fn header(&self, name: &str, names: &Names) -> String {
+    fn header(&self, name: &str, names: &ConditionNames) -> String {
         let name = self.test.map_or(name, |test| &test.name);
         let fits = |c: char| c.is_ascii_alphanumeric() || "+-_./[]".contains(c);
         let mut plain: String = name.chars().map(|c| if fits(c) { c } else { '_' }).collect();
@@ -158,7 +158,7 @@ impl Writer<'_> {
         text
     }
 
-    fn initial(&self, names: &Names, columns: &[Column]) -> String {
+    fn initial(&self, names: &ConditionNames, columns: &[Column]) -> String {
         let mut text = "{".to_string();
         for Group { name, width, init, .. } in &names.layout.groups {
             let ty = type_name(*width);
@@ -178,7 +178,7 @@ impl Writer<'_> {
     }
 
     /// A number, by the name of a location if it is the address of one.
-    fn value(&self, layout: &Layout, value: Value) -> String {
+    fn value(&self, layout: &LitmusLayout, value: Value) -> String {
         match self.location_at(layout, value) {
             Some((name, 0)) => name,
             _ => value.to_string(),
@@ -186,7 +186,7 @@ impl Writer<'_> {
     }
 
     /// The location that a number is an address in or close to, and how many bytes behind its beginning that is.
-    fn location_at(&self, layout: &Layout, value: Value) -> Option<(String, Value)> {
+    fn location_at(&self, layout: &LitmusLayout, value: Value) -> Option<(String, Value)> {
         let zone = layout.zones().iter().find(|zone| zone.is_near(value))?;
         let begin = |group: &Group| zone.address + (group.first - zone.cells.0) as Value * zone.bytes;
         let mut of_zone = layout.groups.iter().filter(|g| Value::from(g.width.bits) == zone.bytes * 8);

@@ -10,7 +10,7 @@ use super::{Builder, Built};
 use crate::analysis::interval::{self, Interval};
 use crate::front::const_fold;
 use crate::front::diagnostics::{Problem, Reported};
-use crate::front::rmm::ast::{Name, Place, PlaceKind, Stmt, StmtKind, Term};
+use crate::front::rmm::ast::{Name, PlaceKind, RmmPlace, Stmt, StmtKind, Term};
 use crate::model::{BinOp, Expr, Instr, Loc, Reg, RegExpr, RmwOp, Value};
 use std::ops::Range;
 
@@ -160,7 +160,7 @@ impl<'s> Builder<'s, '_, '_> {
         }
     }
 
-    fn store(&mut self, place: &Place<'s>, value: &Term<'s>, locked: bool) -> Built<Vec<Instr>> {
+    fn store(&mut self, place: &RmmPlace<'s>, value: &Term<'s>, locked: bool) -> Built<Vec<Instr>> {
         let target = self.target(place);
         let value = self.expr(value)?;
         let target = target?;
@@ -173,7 +173,13 @@ impl<'s> Builder<'s, '_, '_> {
         Ok(guard.into_iter().chain(fits).map(Instr::Assume).chain([store]).collect())
     }
 
-    fn cas(&mut self, place: &Place<'s>, old: &Term<'s>, new: &Term<'s>, locked: bool) -> Built<Vec<Instr>> {
+    fn cas(
+        &mut self,
+        place: &RmmPlace<'s>,
+        old: &Term<'s>,
+        new: &Term<'s>,
+        locked: bool,
+    ) -> Built<Vec<Instr>> {
         let (target, old, new) = (self.target(place), self.expr(old), self.expr(new));
         let (target, old, new) = (target?, old?, new?);
         let fits = self.fits(&target, &new);
@@ -193,7 +199,7 @@ impl<'s> Builder<'s, '_, '_> {
         Expr::binary(BinOp::Eq, Expr::Atom(self.scratch), value)
     }
 
-    fn target(&mut self, place: &Place<'s>) -> Built<Target> {
+    fn target(&mut self, place: &RmmPlace<'s>) -> Built<Target> {
         let PlaceKind::Pointer(pointer) = &place.kind else {
             let cell = self.names.resolve(place, self.number, self.problems)?;
             return Ok(Target { addr: Expr::Const(cell as Value), guard: None, cells: cell..cell + 1 });

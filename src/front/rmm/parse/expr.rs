@@ -3,11 +3,11 @@
 //! Round brackets group sums, square brackets group conditions. Chains of `&&` and `||` may be of any length. Sums have
 //! a limit, brackets and all, since a sum is as deep as it is long.
 
-use super::{Parsed, Parser};
+use super::RmmParser;
 use crate::front::const_fold;
-use crate::front::diagnostics::Problem;
+use crate::front::diagnostics::{Parsed, Problem};
 use crate::front::rmm::ast::{Name, Term};
-use crate::front::rmm::lex::Kind;
+use crate::front::rmm::lex::RmmKind;
 use crate::model::{BinOp, Expr, UnOp};
 
 const COMPARISONS: [(&str, BinOp); 6] = [
@@ -25,7 +25,7 @@ const MAX_CONDITION: usize = 200;
 
 type Tree<'s> = Expr<Name<'s>>;
 
-impl<'s> Parser<'s, '_> {
+impl<'s> RmmParser<'s, '_> {
     pub(super) fn sum(&mut self) -> Parsed<Term<'s>> {
         let first = self.next;
         let expr = self.whole_sum()?;
@@ -125,17 +125,17 @@ impl<'s> Parser<'s, '_> {
     fn unit(&mut self) -> Parsed<Tree<'s>> {
         let token = self.token();
         match (token.kind, token.text) {
-            (Kind::Register, text) => {
+            (RmmKind::Register, text) => {
                 self.bump();
                 Ok(Expr::Atom(Name { text, span: token.span }))
             }
-            (Kind::Number, _) => Ok(Expr::Const(self.natural("a number")?)),
-            (Kind::Symbol, "-") => {
+            (RmmKind::Number, _) => Ok(Expr::Const(self.natural("a number")?)),
+            (RmmKind::Symbol, "-") => {
                 self.one_more_operator()?;
                 self.bump();
                 Ok(const_fold::unary(UnOp::Neg, self.unit()?))
             }
-            (Kind::Symbol, "(") => {
+            (RmmKind::Symbol, "(") => {
                 self.one_more_operator()?;
                 self.bump();
                 let inner = self.sum_tree()?;
@@ -146,7 +146,7 @@ impl<'s> Parser<'s, '_> {
                 self.expect(")", "`)`")?;
                 Ok(inner)
             }
-            (Kind::Word, text) if token.is_name() => {
+            (RmmKind::Word, text) if token.is_name() => {
                 let problem =
                     Problem::error(format!("`{}` in an expression", super::shorten(text))).at(token.span);
                 let help = format!(

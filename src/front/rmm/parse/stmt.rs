@@ -2,10 +2,10 @@
 //!
 //! A bad statement is skipped up to the `;` or the closing bracket behind it, with the brackets it has opened.
 
-use super::{Parsed, Parser};
-use crate::front::diagnostics::{Problem, Reported, shorten};
-use crate::front::rmm::ast::{Name, Place, PlaceKind, Stmt, StmtKind};
-use crate::front::rmm::lex::{Kind, Token};
+use super::RmmParser;
+use crate::front::diagnostics::{Parsed, Problem, Reported, shorten};
+use crate::front::rmm::ast::{Name, PlaceKind, RmmPlace, Stmt, StmtKind};
+use crate::front::rmm::lex::{RmmKind, RmmToken};
 
 const STATEMENTS: [&str; 15] = [
     "nop", "read", "write", "syncrd", "syncwr", "fence", "ssfence", "llfence", "locked", "slocked", "cas",
@@ -14,7 +14,7 @@ const STATEMENTS: [&str; 15] = [
 /// Longer statements are cut short in traces.
 const TOKENS_SHOWN: usize = 60;
 
-impl<'s> Parser<'s, '_> {
+impl<'s> RmmParser<'s, '_> {
     /// Up to something that no statement begins with.
     pub(super) fn statements(&mut self) -> Vec<Stmt<'s>> {
         let mut list = Vec::new();
@@ -39,17 +39,20 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn ends_list(&self) -> bool {
-        self.kind() == Kind::EndOfFile || ["}", "or", "process"].iter().any(|w| self.at(w))
+        self.kind() == RmmKind::EndOfFile || ["}", "or", "process"].iter().any(|w| self.at(w))
     }
 
     fn begins_statement(&self) -> bool {
         let labelled = self.token().is_name() && (self.follows(":") || self.follows(":="));
-        labelled || self.at("goto") || STATEMENTS.iter().any(|w| self.at(w)) || self.kind() == Kind::Register
+        labelled
+            || self.at("goto")
+            || STATEMENTS.iter().any(|w| self.at(w))
+            || self.kind() == RmmKind::Register
     }
 
     fn skip_statement(&mut self) {
         let mut depth = 0;
-        while self.kind() != Kind::EndOfFile && !self.at("process") {
+        while self.kind() != RmmKind::EndOfFile && !self.at("process") {
             match self.token().text {
                 "{" => depth += 1,
                 "}" if depth > 0 => depth -= 1,
@@ -87,7 +90,7 @@ impl<'s> Parser<'s, '_> {
 
     fn statement(&mut self) -> Parsed<StmtKind<'s>> {
         let token = self.token();
-        if token.kind == Kind::Register {
+        if token.kind == RmmKind::Register {
             let register = self.register()?;
             self.expect(":=", "`:=` and the new value")?;
             return Ok(StmtKind::Assign(register, self.sum()?));
@@ -95,7 +98,7 @@ impl<'s> Parser<'s, '_> {
         if token.is("{") {
             return Ok(StmtKind::Block(self.braces(false)?.pop().unwrap_or_default()));
         }
-        if token.kind != Kind::Word {
+        if token.kind != RmmKind::Word {
             return Err(self.unexpected("a statement"));
         }
         if !STATEMENTS.contains(&token.text) && token.text != "goto" {
@@ -156,7 +159,7 @@ impl<'s> Parser<'s, '_> {
         if self.eat("}").is_some() {
             return Ok(lists);
         }
-        if self.kind() == Kind::Garbage {
+        if self.kind() == RmmKind::Garbage {
             return Err(Reported);
         }
         let line = self.problems.line(open);
@@ -176,7 +179,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn register(&mut self) -> Parsed<Name<'s>> {
-        if self.kind() != Kind::Register {
+        if self.kind() != RmmKind::Register {
             return Err(self.unexpected("a register"));
         }
         let token = self.bump();
@@ -185,7 +188,7 @@ impl<'s> Parser<'s, '_> {
 
     fn read(&mut self) -> Parsed<StmtKind<'s>> {
         self.expect(":", "`:` as in `read: $r := x`")?;
-        if self.kind() == Kind::Register {
+        if self.kind() == RmmKind::Register {
             let register = self.register()?;
             self.expect(":=", "`:=` and what is read")?;
             return Ok(StmtKind::Load(register, self.place()?));
@@ -201,7 +204,7 @@ impl<'s> Parser<'s, '_> {
         Ok(StmtKind::Expect(place, self.sum()?))
     }
 
-    fn write(&mut self, kind: fn(Place<'s>, super::Term<'s>) -> StmtKind<'s>) -> Parsed<StmtKind<'s>> {
+    fn write(&mut self, kind: fn(RmmPlace<'s>, super::Term<'s>) -> StmtKind<'s>) -> Parsed<StmtKind<'s>> {
         self.expect(":", "`:` as in `write: x := 1`")?;
         let place = self.place()?;
         self.expect(":=", "`:=` and the value to write")?;
@@ -219,7 +222,7 @@ impl<'s> Parser<'s, '_> {
         Ok(StmtKind::Cas(place, old, new))
     }
 
-    fn place(&mut self) -> Parsed<Place<'s>> {
+    fn place(&mut self) -> Parsed<RmmPlace<'s>> {
         let first = self.next;
         let kind = if self.eat("[").is_some() {
             let address = self.sum()?;
@@ -232,7 +235,7 @@ impl<'s> Parser<'s, '_> {
                 Some(_) => self.owner(name)?,
             }
         };
-        Ok(Place { kind, span: self.since(first) })
+        Ok(RmmPlace { kind, span: self.since(first) })
     }
 
     fn owner(&mut self, name: Name<'s>) -> Parsed<PlaceKind<'s>> {
@@ -253,7 +256,7 @@ impl<'s> Parser<'s, '_> {
 }
 
 /// The tokens as somebody would write them, of branches and loops those of the condition.
-fn text(tokens: &[Token], kind: &StmtKind) -> String {
+fn text(tokens: &[RmmToken], kind: &StmtKind) -> String {
     let branches = matches!(kind, StmtKind::If(..) | StmtKind::While(..));
     let end = tokens.iter().position(|t| branches && (t.is("then") || t.is("do"))).unwrap_or(tokens.len());
     let (mut text, tokens) = (String::new(), &tokens[..end]);
@@ -261,7 +264,7 @@ fn text(tokens: &[Token], kind: &StmtKind) -> String {
         text.push_str(pair[0].text);
         let tight = matches!(pair[0].text, "(" | "[")
             || matches!(pair[1].text, ")" | "]" | "," | ";" | ":")
-            || pair[0].kind == Kind::Word && pair[1].text == "[" && pair[0].is_name()
+            || pair[0].kind == RmmKind::Word && pair[1].text == "[" && pair[0].is_name()
             || pair[0].is("cas");
         if !tight {
             text.push(' ');

@@ -1,7 +1,7 @@
 //! What does a transition do? Its instruction, with expressions in prefix form.
 
-use super::{Draft, Parsed, Parser, Word};
-use crate::front::diagnostics::{Problem, Span, shorten};
+use super::{Draft, TrencherParser, Word};
+use crate::front::diagnostics::{Parsed, Problem, Span, shorten};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::{BinOp, Expr, Instr, MAX_REGISTERS, Reg, RegExpr, UnOp};
 
@@ -25,7 +25,7 @@ const OPERATORS: [(&str, BinOp); 14] = [
 /// One level less than a model allows: an address may have to be shifted.
 const DEEPEST: usize = MAX_DEPTH - 1;
 
-impl<'s> Parser<'s, '_> {
+impl<'s> TrencherParser<'s, '_> {
     /// The instruction, and the place of its address.
     pub(super) fn instruction(&mut self, word: Word<'s>, draft: &mut Draft<'s>) -> Parsed<(Instr, Span)> {
         let mut span = word.span;

@@ -4,10 +4,10 @@
 //! label precedes can never run, which is allowed, and worth a warning.
 
 use crate::front::diagnostics::{Problem, Problems, Span};
-use crate::front::tso::ast::{Name, Stmt, Thread};
+use crate::front::tso::ast::{Name, Stmt, ThreadDecl};
 use std::collections::{HashMap, HashSet};
 
-pub fn check<'s>(thread: &Thread<'s>, problems: &mut Problems<'s>) {
+pub fn check<'s>(thread: &ThreadDecl<'s>, problems: &mut Problems<'s>) {
     let mut checker = Checker { problems, scopes: Vec::new(), hidden: HashSet::new() };
     hidden_labels(&thread.body, 0, &mut checker.hidden);
     checker.body(&thread.body, Flow::Arrives);

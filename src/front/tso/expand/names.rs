@@ -21,7 +21,7 @@ pub enum Meaning {
     Unknown,
 }
 
-pub struct Names<'s, 'f> {
+pub struct TsoNames<'s, 'f> {
     params: HashMap<&'s str, (Span, Option<Value>)>,
     shared: HashMap<&'s str, Value>,
     doubtful: &'f HashSet<&'s str>,
@@ -31,7 +31,7 @@ pub struct Names<'s, 'f> {
 /// counters of `repeat`.
 pub type Locals<'s> = Vec<(&'s str, Value)>;
 
-impl<'s> Names<'s, '_> {
+impl<'s> TsoNames<'s, '_> {
     /// Inner names hide outer ones.
     pub fn meaning(&self, name: &Name<'s>, locals: &Locals<'s>) -> Meaning {
         if let Some((_, value)) = locals.iter().rev().find(|(local, _)| *local == name.text) {
@@ -101,8 +101,8 @@ pub fn declare<'s, 'f>(
     file: &'f File<'s>,
     defines: &[(String, Value)],
     problems: &mut Problems<'s>,
-) -> (Names<'s, 'f>, Vec<Variable>) {
-    let mut names = Names { params: HashMap::new(), shared: HashMap::new(), doubtful: &file.doubtful };
+) -> (TsoNames<'s, 'f>, Vec<Variable>) {
+    let mut names = TsoNames { params: HashMap::new(), shared: HashMap::new(), doubtful: &file.doubtful };
     let declared = check_declared_once(file, problems);
     declare_params(file, &declared, defines, &mut names, problems);
     let sizes = declare_shared(file, &declared, &mut names, problems);
@@ -147,7 +147,7 @@ fn declare_params<'s>(
     file: &File<'s>,
     declared: &HashMap<&'s str, Span>,
     defines: &[(String, Value)],
-    names: &mut Names<'s, '_>,
+    names: &mut TsoNames<'s, '_>,
     problems: &mut Problems<'s>,
 ) {
     // Above its declaration a parameter is known but has no value, so that its uses there are noticed.
@@ -178,7 +178,7 @@ fn declare_params<'s>(
 fn declare_shared<'s>(
     file: &File<'s>,
     declared: &HashMap<&'s str, Span>,
-    names: &mut Names<'s, '_>,
+    names: &mut TsoNames<'s, '_>,
     problems: &mut Problems<'s>,
 ) -> Vec<Option<usize>> {
     let mut sizes: Vec<Option<usize>> = file
@@ -205,7 +205,7 @@ fn declare_shared<'s>(
 }
 
 /// A size that is wrong counts as 1, so that reading can go on.
-fn size<'s>(variable: &Shared<'s>, names: &Names<'s, '_>, problems: &mut Problems<'s>) -> usize {
+fn size<'s>(variable: &Shared<'s>, names: &TsoNames<'s, '_>, problems: &mut Problems<'s>) -> usize {
     let Some(e) = &variable.size else { return 1 };
     let Ok(size) = names.constant(e, &Vec::new(), problems) else { return 1 };
     match usize::try_from(size) {
@@ -223,7 +223,7 @@ fn size<'s>(variable: &Shared<'s>, names: &Names<'s, '_>, problems: &mut Problem
 fn cells<'s>(
     variable: &Shared<'s>,
     size: usize,
-    names: &Names<'s, '_>,
+    names: &TsoNames<'s, '_>,
     problems: &mut Problems<'s>,
 ) -> Vec<Value> {
     let mut value = |e| names.constant(e, &Vec::new(), problems).unwrap_or(0);
@@ -254,7 +254,7 @@ enum NoLeaf {}
 impl Leaf for NoLeaf {}
 
 struct Constants<'a, 's, 'f> {
-    names: &'a Names<'s, 'f>,
+    names: &'a TsoNames<'s, 'f>,
     locals: &'a Locals<'s>,
     problems: &'a mut Problems<'s>,
 }

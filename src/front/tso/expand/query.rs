@@ -4,7 +4,7 @@
 //! takes the values that the threads `p[i]` in the body have.
 
 use super::lower::{Leaves, Role, lower};
-use super::names::{Locals, Meaning, Names, used_too_early};
+use super::names::{Locals, Meaning, TsoNames, used_too_early};
 use super::thread::Unrolled;
 use crate::front::const_fold;
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
@@ -39,7 +39,7 @@ impl Named {
 
 pub struct Query<'a, 's, 'f> {
     pub source: &'s str,
-    pub names: &'a Names<'s, 'f>,
+    pub names: &'a TsoNames<'s, 'f>,
     pub cast: &'a Cast<'s>,
     pub cells: usize,
     pub problems: &'a mut Problems<'s>,

@@ -5,8 +5,8 @@
 //! The steps that come out are strung into a graph by `flow`.
 
 use super::lower::{Leaves, Role, lower};
-use super::names::{Locals, Meaning, Names, used_too_early};
-use crate::front::cfg::{self, Action, Label, LabelId, Step};
+use super::names::{Locals, Meaning, TsoNames, used_too_early};
+use crate::front::cfg::{self, Action, CfgStep, Label, LabelId};
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
 use crate::front::tso::ast::{Expr, Name, Op, Range, Stmt};
 use crate::model::expr::MAX_DEPTH;
@@ -46,7 +46,7 @@ pub struct Unrolled<'s> {
 
 pub struct Unroller<'a, 's, 'f> {
     pub source: &'s str,
-    pub names: &'a Names<'s, 'f>,
+    pub names: &'a TsoNames<'s, 'f>,
     pub locals: Locals<'s>,
     pub problems: &'a mut Problems<'s>,
     pub budget: &'a mut Budget,
@@ -56,12 +56,12 @@ impl<'s> Unroller<'_, 's, '_> {
     /// Nothing comes back once the budget is spent, or a limit reached.
     pub fn thread(self, name: String, body: &[Stmt<'s>]) -> Result<Unrolled<'s>, Reported> {
         self.problems.spend(body.len())?;
-        let mut thread = Thread {
+        let mut thread = ThreadExpander {
             own_labels: own_labels(body).collect(),
             copy_labels: HashSet::new(),
             context: self,
             copies: Vec::new(),
-            registers: Registers::default(),
+            registers: TsoRegisters::default(),
             scopes: Vec::new(),
             labels: Vec::new(),
             written: Vec::new(),
@@ -78,7 +78,7 @@ fn own_labels<'b, 's: 'b>(body: &'b [Stmt<'s>]) -> impl Iterator<Item = &'s str>
     body.iter().filter_map(|s| if let Stmt::Label(name) = s { Some(name.text) } else { None })
 }
 
-struct Thread<'a, 's, 'f> {
+struct ThreadExpander<'a, 's, 'f> {
     context: Unroller<'a, 's, 'f>,
     /// Labels outside every `repeat`, which keep their names.
     own_labels: HashSet<&'s str>,
@@ -86,25 +86,25 @@ struct Thread<'a, 's, 'f> {
     copy_labels: HashSet<String>,
     /// The counters of the `repeat`s around.
     copies: Vec<Value>,
-    registers: Registers<'s>,
+    registers: TsoRegisters<'s>,
     scopes: Vec<HashMap<&'s str, LabelId>>,
     labels: Vec<Label>,
     /// The labels as written.
     written: Vec<&'s str>,
-    steps: Vec<Step>,
+    steps: Vec<CfgStep>,
     complete: bool,
 }
 
 /// Registers in order of appearance, and what happens to each.
 #[derive(Default)]
-struct Registers<'s> {
+struct TsoRegisters<'s> {
     ids: HashMap<&'s str, Reg>,
     names: Vec<&'s str>,
     assigned: Vec<bool>,
     first_read: Vec<Option<Span>>,
 }
 
-impl<'s> Thread<'_, 's, '_> {
+impl<'s> ThreadExpander<'_, 's, '_> {
     fn body(&mut self, body: &[Stmt<'s>]) -> Result<(), Reported> {
         let scope = own_labels(body).map(|name| (name, self.new_label(name))).collect();
         self.scopes.push(scope);
@@ -196,7 +196,7 @@ impl<'s> Thread<'_, 's, '_> {
         let action = self.action(op)?;
         let line = self.context.problems.line(span);
         let text = self.text(op, span);
-        self.steps.push(Step { action, line, text, continues: false });
+        self.steps.push(CfgStep { action, line, text, continues: false });
         Ok(())
     }
 
@@ -229,7 +229,7 @@ impl<'s> Thread<'_, 's, '_> {
 }
 
 /// The parts of instructions.
-impl<'s> Thread<'_, 's, '_> {
+impl<'s> ThreadExpander<'_, 's, '_> {
     fn expr(&mut self, e: &Expr<'s>) -> Result<RegExpr, Reported> {
         lower(self, e)
     }
@@ -343,7 +343,7 @@ impl<'s> Thread<'_, 's, '_> {
     }
 }
 
-impl<'s> Leaves<'s> for Thread<'_, 's, '_> {
+impl<'s> Leaves<'s> for ThreadExpander<'_, 's, '_> {
     type Leaf = Reg;
 
     fn leaf(&mut self, e: &Expr<'s>, role: Role) -> Result<RegExpr, Reported> {
@@ -375,7 +375,7 @@ impl<'s> Leaves<'s> for Thread<'_, 's, '_> {
 }
 
 /// The end of a thread: what is doubtful in it, and the graph.
-impl<'s> Thread<'_, 's, '_> {
+impl<'s> ThreadExpander<'_, 's, '_> {
     fn not_in_a_thread(&mut self, e: &Expr<'s>) -> Reported {
         let problem = match e {
             Expr::Memory(..) => Problem::error("an expression does not read memory")

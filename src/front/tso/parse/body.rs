@@ -3,10 +3,10 @@
 //! Here most mistakes are made, so most of the advice is here too: words of other assembly languages,
 //! assignments to memory, memory read without brackets.
 
-use super::{Parsed, Parser};
-use crate::front::diagnostics::{Problem, Reported, Span, shorten};
-use crate::front::tso::ast::{Expr, File, Name, Op, Range, Stmt, Thread, ThreadIndex};
-use crate::front::tso::lex::{self, Kind};
+use super::TsoParser;
+use crate::front::diagnostics::{Parsed, Problem, Reported, Span, shorten};
+use crate::front::tso::ast::{Expr, File, Name, Op, Range, Stmt, ThreadDecl, ThreadIndex};
+use crate::front::tso::lex::{self, TsoKind};
 
 /// Bodies inside bodies; more would unfold to more than anyone can check.
 const MAX_REPEATS: usize = 32;
@@ -35,7 +35,7 @@ enum Encloser {
     Repeat,
 }
 
-impl<'s> Parser<'s, '_> {
+impl<'s> TsoParser<'s, '_> {
     pub(super) fn thread(&mut self, file: &mut File<'s>) {
         let start = self.span();
         self.bump();
@@ -46,7 +46,7 @@ impl<'s> Parser<'s, '_> {
             file.doubtful.extend(self.names_between(after_word, self.next));
         }
         let body = self.body(Encloser::Thread, 0, file);
-        if self.eat(Kind::End).is_none() {
+        if self.eat(TsoKind::End).is_none() {
             if let Ok((name, _)) = &header {
                 let problem = Problem::error(format!("thread `{}` has no `end`", shorten(name.text)))
                     .at(start)
@@ -57,16 +57,16 @@ impl<'s> Parser<'s, '_> {
             self.skip_line();
         }
         if let Ok((name, index)) = header {
-            file.threads.push(Thread { name, index, body });
+            file.threads.push(ThreadDecl { name, index, body });
         }
     }
 
     fn thread_header(&mut self) -> Parsed<(Name<'s>, ThreadIndex<'s>)> {
         let name = self.name("the name of the thread")?;
-        let index = match self.eat(Kind::LeftBracket) {
+        let index = match self.eat(TsoKind::LeftBracket) {
             Some(open) => {
                 let index = self.thread_index()?;
-                self.close(Kind::RightBracket, open)?;
+                self.close(TsoKind::RightBracket, open)?;
                 index
             }
             None => ThreadIndex::None,
@@ -76,13 +76,13 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn thread_index(&mut self) -> Parsed<ThreadIndex<'s>> {
-        if self.kind() == Kind::Name && self.kind_after(1) == Kind::In {
+        if self.kind() == TsoKind::Name && self.kind_after(1) == TsoKind::In {
             let var = self.name("the name of the index")?;
             self.bump();
             return Ok(ThreadIndex::Each(var, self.range()?));
         }
         let index = self.expr()?;
-        if matches!(self.kind(), Kind::Range | Kind::RangeInclusive) {
+        if matches!(self.kind(), TsoKind::Range | TsoKind::RangeInclusive) {
             let problem = Problem::error("the index of the threads has no name")
                 .at(index.span())
                 .help("write `thread p[i in 1..=3]`, and `i` in its body");
@@ -98,14 +98,14 @@ impl<'s> Parser<'s, '_> {
         let mut open_braces = 0;
         loop {
             match self.kind() {
-                Kind::Newline | Kind::Semicolon => self.bump(),
-                Kind::EndOfFile | Kind::End | Kind::Thread => return statements,
-                Kind::RightBrace if open_braces > 0 => {
+                TsoKind::Newline | TsoKind::Semicolon => self.bump(),
+                TsoKind::EndOfFile | TsoKind::End | TsoKind::Thread => return statements,
+                TsoKind::RightBrace if open_braces > 0 => {
                     open_braces -= 1;
                     self.bump();
                 }
-                Kind::RightBrace if encloser == Encloser::Repeat => return statements,
-                Kind::RightBrace => {
+                TsoKind::RightBrace if encloser == Encloser::Repeat => return statements,
+                TsoKind::RightBrace => {
                     let problem = Problem::error("`}` without a `repeat`").at(self.span());
                     self.problems.report(problem);
                     self.bump();
@@ -132,10 +132,10 @@ impl<'s> Parser<'s, '_> {
     /// the thread's `end` is missing.
     fn thread_goes_on(&self) -> bool {
         let next = self.landmarks.partition_point(|&i| i < self.next);
-        self.landmarks.get(next).is_some_and(|&i| self.tokens[i].kind == Kind::End)
+        self.landmarks.get(next).is_some_and(|&i| self.tokens[i].kind == TsoKind::End)
     }
 
-    fn stray_declaration(&mut self, kind: Kind, file: &mut File<'s>) {
+    fn stray_declaration(&mut self, kind: TsoKind, file: &mut File<'s>) {
         let problem = Problem::error(format!("{} inside a thread", self.found()))
             .at(self.span())
             .help("declarations and properties stand outside threads");
@@ -148,11 +148,11 @@ impl<'s> Parser<'s, '_> {
         let mut open: usize = 0;
         loop {
             match self.kind() {
-                Kind::Newline | Kind::EndOfFile | Kind::End | Kind::Thread => return open,
-                Kind::Semicolon if open == 0 => return open,
-                Kind::RightBrace if open == 0 => return open,
-                Kind::RightBrace => open -= 1,
-                Kind::LeftBrace => open += 1,
+                TsoKind::Newline | TsoKind::EndOfFile | TsoKind::End | TsoKind::Thread => return open,
+                TsoKind::Semicolon if open == 0 => return open,
+                TsoKind::RightBrace if open == 0 => return open,
+                TsoKind::RightBrace => open -= 1,
+                TsoKind::LeftBrace => open += 1,
                 _ => {}
             }
             self.bump();
@@ -161,8 +161,8 @@ impl<'s> Parser<'s, '_> {
 
     fn statement(&mut self, level: usize, file: &mut File<'s>) -> Parsed<Stmt<'s>> {
         match (self.kind(), self.kind_after(1)) {
-            (Kind::Repeat, _) => self.repeat(level, file),
-            (_, Kind::Colon) => self.label(),
+            (TsoKind::Repeat, _) => self.repeat(level, file),
+            (_, TsoKind::Colon) => self.label(),
             _ => {
                 let start = self.span();
                 let op = self.instruction()?;
@@ -192,7 +192,7 @@ impl<'s> Parser<'s, '_> {
             return Err(Reported);
         }
         let body = self.body(Encloser::Repeat, level + 1, file);
-        if self.eat(Kind::RightBrace).is_none() {
+        if self.eat(TsoKind::RightBrace).is_none() {
             let problem =
                 Problem::error("`repeat` has no `}`").at(start).label("still open at the thread's end");
             self.problems.report(problem);
@@ -204,9 +204,9 @@ impl<'s> Parser<'s, '_> {
 
     fn repeat_header(&mut self) -> Parsed<(Name<'s>, Range<'s>)> {
         let var = self.name("the name of a counter, as in `repeat k in 0..3 {`")?;
-        self.expect(Kind::In, "`in` and a range, as in `repeat k in 0..3 {`")?;
+        self.expect(TsoKind::In, "`in` and a range, as in `repeat k in 0..3 {`")?;
         let range = self.range()?;
-        self.expect(Kind::LeftBrace, "`{`")?;
+        self.expect(TsoKind::LeftBrace, "`{`")?;
         Ok((var, range))
     }
 
@@ -215,10 +215,10 @@ impl<'s> Parser<'s, '_> {
         let mut open = 0;
         for token in self.tokens[self.next..].iter().take(SOON) {
             match token.kind {
-                Kind::End | Kind::Thread => return false,
-                Kind::LeftBrace => open += 1,
-                Kind::RightBrace if open == 0 => return true,
-                Kind::RightBrace => open -= 1,
+                TsoKind::End | TsoKind::Thread => return false,
+                TsoKind::LeftBrace => open += 1,
+                TsoKind::RightBrace if open == 0 => return true,
+                TsoKind::RightBrace => open -= 1,
                 _ => {}
             }
         }
@@ -227,26 +227,26 @@ impl<'s> Parser<'s, '_> {
 
     /// After a bad header, the body may still be readable.
     fn skip_to_brace(&mut self) -> bool {
-        while !matches!(self.kind(), Kind::LeftBrace | Kind::Newline | Kind::EndOfFile) {
+        while !matches!(self.kind(), TsoKind::LeftBrace | TsoKind::Newline | TsoKind::EndOfFile) {
             self.bump();
         }
-        self.eat(Kind::LeftBrace).is_some()
+        self.eat(TsoKind::LeftBrace).is_some()
     }
 
     fn instruction(&mut self) -> Parsed<Op<'s>> {
         let kind = self.kind();
-        if kind == Kind::Name {
+        if kind == TsoKind::Name {
             return self.assignment();
         }
-        if kind == Kind::LeftBracket {
+        if kind == TsoKind::LeftBracket {
             return Err(self.store_like_an_assignment());
         }
         let simple = match kind {
-            Kind::Fence => Some(Op::Fence),
-            Kind::Lock => Some(Op::Lock),
-            Kind::Unlock => Some(Op::Unlock),
-            Kind::Halt => Some(Op::Halt),
-            Kind::Nop => Some(Op::Nop),
+            TsoKind::Fence => Some(Op::Fence),
+            TsoKind::Lock => Some(Op::Lock),
+            TsoKind::Unlock => Some(Op::Unlock),
+            TsoKind::Halt => Some(Op::Halt),
+            TsoKind::Nop => Some(Op::Nop),
             _ => None,
         };
         if let Some(op) = simple {
@@ -254,31 +254,31 @@ impl<'s> Parser<'s, '_> {
             return Ok(op);
         }
         match kind {
-            Kind::Load | Kind::Xchg | Kind::Add | Kind::Cas => self.read(kind),
-            Kind::Store => {
+            TsoKind::Load | TsoKind::Xchg | TsoKind::Add | TsoKind::Cas => self.read(kind),
+            TsoKind::Store => {
                 self.bump();
                 let address = self.address("store [x], 1")?;
                 Ok(Op::Store(address, self.operand("store [x], 1")?))
             }
-            Kind::Assume => {
+            TsoKind::Assume => {
                 self.bump();
                 Ok(Op::Assume(self.expr()?))
             }
-            Kind::Assert => {
+            TsoKind::Assert => {
                 self.bump();
                 Ok(Op::Assert(self.expr()?))
             }
-            Kind::Goto | Kind::If | Kind::Choose => self.jump(kind),
+            TsoKind::Goto | TsoKind::If | TsoKind::Choose => self.jump(kind),
             _ => Err(self.unexpected("an instruction or a label")),
         }
     }
 
     /// The instructions that put what they read into a register.
-    fn read(&mut self, kind: Kind) -> Parsed<Op<'s>> {
+    fn read(&mut self, kind: TsoKind) -> Parsed<Op<'s>> {
         let example = match kind {
-            Kind::Load => "load r, [x]",
-            Kind::Xchg => "xchg r, [x], 1",
-            Kind::Add => "add r, [x], 1",
+            TsoKind::Load => "load r, [x]",
+            TsoKind::Xchg => "xchg r, [x], 1",
+            TsoKind::Add => "add r, [x], 1",
             _ => "cas r, [x], 0, 1",
         };
         self.bump();
@@ -286,25 +286,25 @@ impl<'s> Parser<'s, '_> {
         self.comma(example)?;
         let address = self.address(example)?;
         Ok(match kind {
-            Kind::Load => Op::Load(register, address),
-            Kind::Xchg => Op::Xchg(register, address, self.operand(example)?),
-            Kind::Add => Op::Add(register, address, self.operand(example)?),
+            TsoKind::Load => Op::Load(register, address),
+            TsoKind::Xchg => Op::Xchg(register, address, self.operand(example)?),
+            TsoKind::Add => Op::Add(register, address, self.operand(example)?),
             _ => Op::Cas(register, address, self.operand(example)?, self.operand(example)?),
         })
     }
 
-    fn jump(&mut self, kind: Kind) -> Parsed<Op<'s>> {
+    fn jump(&mut self, kind: TsoKind) -> Parsed<Op<'s>> {
         self.bump();
         match kind {
-            Kind::Goto => Ok(Op::Goto(self.name("a label")?)),
-            Kind::If => {
+            TsoKind::Goto => Ok(Op::Goto(self.name("a label")?)),
+            TsoKind::If => {
                 let condition = self.expr()?;
-                self.expect(Kind::Goto, "`goto` and a label")?;
+                self.expect(TsoKind::Goto, "`goto` and a label")?;
                 Ok(Op::If(condition, self.name("a label")?))
             }
             _ => {
                 let mut labels = vec![self.name("a label")?];
-                while self.eat(Kind::Comma).is_some() {
+                while self.eat(TsoKind::Comma).is_some() {
                     labels.push(self.name("a label")?);
                 }
                 Ok(Op::Choose(labels))
@@ -313,7 +313,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn comma(&mut self, example: &str) -> Parsed<()> {
-        self.expect(Kind::Comma, &format!("`,` as in `{example}`")).map(|_| ())
+        self.expect(TsoKind::Comma, &format!("`,` as in `{example}`")).map(|_| ())
     }
 
     fn operand(&mut self, example: &str) -> Parsed<Expr<'s>> {
@@ -322,8 +322,8 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn address(&mut self, example: &str) -> Parsed<Expr<'s>> {
-        let Some(open) = self.eat(Kind::LeftBracket) else {
-            if matches!(self.kind(), Kind::Name | Kind::Number) {
+        let Some(open) = self.eat(TsoKind::LeftBracket) else {
+            if matches!(self.kind(), TsoKind::Name | TsoKind::Number) {
                 let problem = Problem::error(format!("expected `[`, found {}", self.found()))
                     .at(self.span())
                     .label("an address stands in brackets")
@@ -333,7 +333,7 @@ impl<'s> Parser<'s, '_> {
             return Err(self.unexpected(&format!("`[` as in `{example}`")));
         };
         let address = self.expr()?;
-        self.close(Kind::RightBracket, open)?;
+        self.close(TsoKind::RightBracket, open)?;
         Ok(address)
     }
 
@@ -341,18 +341,18 @@ impl<'s> Parser<'s, '_> {
     fn assignment(&mut self) -> Parsed<Op<'s>> {
         let name = Name { text: self.text(), span: self.span() };
         self.bump();
-        if self.eat(Kind::Equals).is_none() {
+        if self.eat(TsoKind::Equals).is_none() {
             return Err(self.not_an_assignment(name));
         }
         match self.kind() {
-            Kind::Any => {
+            TsoKind::Any => {
                 self.bump();
-                let open = self.expect(Kind::LeftParen, "`(` as in `any(0..3)`")?;
+                let open = self.expect(TsoKind::LeftParen, "`(` as in `any(0..3)`")?;
                 let range = self.range()?;
-                self.close(Kind::RightParen, open)?;
+                self.close(TsoKind::RightParen, open)?;
                 Ok(Op::Any(name, range))
             }
-            Kind::LeftBracket => {
+            TsoKind::LeftBracket => {
                 let address = self.expr()?;
                 let problem = Problem::error("memory is not read by an assignment").at(address.span());
                 Err(self.problems.report(problem.help(format!(
@@ -368,10 +368,12 @@ impl<'s> Parser<'s, '_> {
     fn not_an_assignment(&mut self, name: Name<'s>) -> Reported {
         let word = name.text;
         let problem = match self.kind() {
-            Kind::EqualsEquals => Problem::error("a comparison is not an instruction").at(self.span()).help(
-                format!("`{word} = …` assigns; `assume {word} == …` waits; `assert {word} == …` checks"),
-            ),
-            Kind::LeftBracket if self.colon_follows_the_index() => {
+            TsoKind::EqualsEquals => {
+                Problem::error("a comparison is not an instruction").at(self.span()).help(format!(
+                    "`{word} = …` assigns; `assume {word} == …` waits; `assert {word} == …` checks"
+                ))
+            }
+            TsoKind::LeftBracket if self.colon_follows_the_index() => {
                 Problem::error("labels have no index").at(name.span)
             }
             _ => {
@@ -387,7 +389,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn colon_follows_the_index(&self) -> bool {
-        self.kind_after(2) == Kind::RightBracket && self.kind_after(3) == Kind::Colon
+        self.kind_after(2) == TsoKind::RightBracket && self.kind_after(3) == TsoKind::Colon
     }
 
     /// `[x] = 1`
@@ -407,7 +409,7 @@ impl<'s> Parser<'s, '_> {
 
     fn statement_text(&self, from: Span) -> &'s str {
         let rest = &self.tokens[self.next..];
-        let ends = |k: Kind| matches!(k, Kind::Newline | Kind::Semicolon | Kind::EndOfFile);
+        let ends = |k: TsoKind| matches!(k, TsoKind::Newline | TsoKind::Semicolon | TsoKind::EndOfFile);
         let last = rest.iter().take_while(|t| !ends(t.kind)).last().map_or(from, |t| t.span);
         &self.source[from.start..last.end]
     }

@@ -2,20 +2,20 @@
 //! complain.
 
 use super::super::ast::Name;
-use super::super::lex::{self, Kind};
-use super::{Parsed, Parser};
-use crate::front::diagnostics::{Problem, Reported, Span, shorten};
+use super::super::lex::{self, TsoKind};
+use super::TsoParser;
+use crate::front::diagnostics::{Parsed, Problem, Reported, Span, shorten};
 
 /// What a token costs, with the part of the tree that it becomes.
 const STEPS: usize = 4;
 
-impl<'s> Parser<'s, '_> {
-    pub(super) fn kind(&self) -> Kind {
+impl<'s> TsoParser<'s, '_> {
+    pub(super) fn kind(&self) -> TsoKind {
         self.tokens[self.next].kind
     }
 
-    pub(super) fn kind_after(&self, ahead: usize) -> Kind {
-        self.tokens.get(self.next + ahead).map_or(Kind::EndOfFile, |t| t.kind)
+    pub(super) fn kind_after(&self, ahead: usize) -> TsoKind {
+        self.tokens.get(self.next + ahead).map_or(TsoKind::EndOfFile, |t| t.kind)
     }
 
     pub(super) fn span(&self) -> Span {
@@ -40,7 +40,7 @@ impl<'s> Parser<'s, '_> {
         };
     }
 
-    pub(super) fn eat(&mut self, kind: Kind) -> Option<Span> {
+    pub(super) fn eat(&mut self, kind: TsoKind) -> Option<Span> {
         let span = self.span();
         (self.kind() == kind).then(|| {
             self.bump();
@@ -48,15 +48,15 @@ impl<'s> Parser<'s, '_> {
         })
     }
 
-    pub(super) fn expect(&mut self, kind: Kind, expected: &str) -> Parsed<Span> {
+    pub(super) fn expect(&mut self, kind: TsoKind, expected: &str) -> Parsed<Span> {
         self.eat(kind).ok_or_else(|| self.unexpected(expected))
     }
 
     /// Expects the partner of a bracket.
-    pub(super) fn close(&mut self, kind: Kind, open: Span) -> Parsed<Span> {
+    pub(super) fn close(&mut self, kind: TsoKind, open: Span) -> Parsed<Span> {
         let partner = match kind {
-            Kind::RightBracket => "`]`",
-            Kind::RightBrace => "`}`",
+            TsoKind::RightBracket => "`]`",
+            TsoKind::RightBrace => "`}`",
             _ => "`)`",
         };
         if self.kind() == kind {
@@ -64,7 +64,7 @@ impl<'s> Parser<'s, '_> {
             self.bump();
             return Ok(span);
         }
-        if self.kind() == Kind::Garbage {
+        if self.kind() == TsoKind::Garbage {
             return Err(Reported);
         }
         let opened = &self.source[open.start..open.end];
@@ -76,7 +76,7 @@ impl<'s> Parser<'s, '_> {
 
     pub(super) fn name(&mut self, expected: &str) -> Parsed<Name<'s>> {
         let (text, span) = (self.text(), self.span());
-        if self.kind() == Kind::Name {
+        if self.kind() == TsoKind::Name {
             self.bump();
             return Ok(Name { text, span });
         }
@@ -93,17 +93,17 @@ impl<'s> Parser<'s, '_> {
     /// A statement ends with its line, before `;`, or before the `}` of a repeat on the same line.
     pub(super) fn end_of_statement(&mut self) -> Parsed<()> {
         match self.kind() {
-            Kind::Newline | Kind::Semicolon => {
+            TsoKind::Newline | TsoKind::Semicolon => {
                 self.bump();
                 Ok(())
             }
-            Kind::EndOfFile | Kind::RightBrace => Ok(()),
+            TsoKind::EndOfFile | TsoKind::RightBrace => Ok(()),
             _ => Err(self.unexpected("the end of the line")),
         }
     }
 
     pub(super) fn unexpected(&mut self, expected: &str) -> Reported {
-        if self.kind() == Kind::Garbage {
+        if self.kind() == TsoKind::Garbage {
             return Reported;
         }
         let problem = Problem::error(format!("expected {expected}, found {}", self.found())).at(self.here());
@@ -113,7 +113,7 @@ impl<'s> Parser<'s, '_> {
     /// The current token, or the place right behind the last one if the line has ended.
     pub(super) fn here(&self) -> Span {
         match self.kind() {
-            Kind::Newline | Kind::EndOfFile if self.next > 0 => {
+            TsoKind::Newline | TsoKind::EndOfFile if self.next > 0 => {
                 let end = self.last_span().end;
                 Span { start: end, end }
             }
@@ -123,8 +123,8 @@ impl<'s> Parser<'s, '_> {
 
     pub(super) fn found(&self) -> String {
         match self.kind() {
-            Kind::Newline => "the end of the line".to_string(),
-            Kind::EndOfFile => "the end of the file".to_string(),
+            TsoKind::Newline => "the end of the line".to_string(),
+            TsoKind::EndOfFile => "the end of the file".to_string(),
             _ => format!("`{}`", shorten(self.text())),
         }
     }
@@ -134,12 +134,12 @@ impl<'s> Parser<'s, '_> {
         first: usize,
         end: usize,
     ) -> impl Iterator<Item = &'s str> + use<'s, '_> {
-        let names = self.tokens[first..end].iter().filter(|t| t.kind == Kind::Name);
+        let names = self.tokens[first..end].iter().filter(|t| t.kind == TsoKind::Name);
         names.map(|t| &self.source[t.span.start..t.span.end])
     }
 
     pub(super) fn skip_line(&mut self) {
-        while !matches!(self.kind(), Kind::Newline | Kind::EndOfFile) {
+        while !matches!(self.kind(), TsoKind::Newline | TsoKind::EndOfFile) {
             self.bump();
         }
     }

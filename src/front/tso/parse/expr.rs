@@ -3,17 +3,17 @@
 //! Nesting is bounded, because reading an expression, walking it and dropping it all recurse. Long chains of
 //! operators are no nesting: they become lists.
 
-use super::{Parsed, Parser};
-use crate::front::diagnostics::{Problem, Reported, Span, shorten};
+use super::TsoParser;
+use crate::front::diagnostics::{Parsed, Problem, Reported, Span, shorten};
 use crate::front::tso::ast::{Expr, Name, ThreadRef};
-use crate::front::tso::lex::{self, BadNumber, Kind};
+use crate::front::tso::lex::{self, BadNumber, TsoKind};
 use crate::model::{BinOp, UnOp, Value};
 
 /// A level of an expression needs at most two of these, so the printed form of every tree the model takes
 /// fits.
 const MAX_NESTING: usize = 600;
 
-impl<'s> Parser<'s, '_> {
+impl<'s> TsoParser<'s, '_> {
     pub(super) fn expr(&mut self) -> Parsed<Expr<'s>> {
         self.climb(0)
     }
@@ -43,15 +43,15 @@ impl<'s> Parser<'s, '_> {
 
     fn unary(&mut self) -> Parsed<Expr<'s>> {
         let op = match self.kind() {
-            Kind::Minus => UnOp::Neg,
-            Kind::Bang => UnOp::Not,
-            Kind::Tilde => UnOp::BitNot,
+            TsoKind::Minus => UnOp::Neg,
+            TsoKind::Bang => UnOp::Not,
+            TsoKind::Tilde => UnOp::BitNot,
             _ => return self.primary(),
         };
         let sign = self.span();
         self.bump();
         if op == UnOp::Neg
-            && self.kind() == Kind::Number
+            && self.kind() == TsoKind::Number
             && lex::number(self.text()) == Err(BadNumber::OnlyNegative)
         {
             let span = sign.to(self.span());
@@ -65,22 +65,22 @@ impl<'s> Parser<'s, '_> {
     fn primary(&mut self) -> Parsed<Expr<'s>> {
         let span = self.span();
         match self.kind() {
-            Kind::Number => self.number(),
-            Kind::Name => {
+            TsoKind::Number => self.number(),
+            TsoKind::Name => {
                 let name = Name { text: self.text(), span };
                 self.bump();
                 self.after_name(name)
             }
-            Kind::LeftParen => {
+            TsoKind::LeftParen => {
                 self.bump();
                 let inner = self.expr()?;
-                self.close(Kind::RightParen, span)?;
+                self.close(TsoKind::RightParen, span)?;
                 Ok(inner)
             }
-            Kind::LeftBracket => {
+            TsoKind::LeftBracket => {
                 self.bump();
                 let address = self.expr()?;
-                let close = self.close(Kind::RightBracket, span)?;
+                let close = self.close(TsoKind::RightBracket, span)?;
                 Ok(Expr::Memory(Box::new(address), span.to(close)))
             }
             _ => Err(self.no_expression()),
@@ -119,18 +119,18 @@ impl<'s> Parser<'s, '_> {
 
     /// A name alone, or the thread of `t@label`, `t.r`, `p[2]@label` and `p[2].r`.
     fn after_name(&mut self, name: Name<'s>) -> Parsed<Expr<'s>> {
-        let index = match self.eat(Kind::LeftBracket) {
+        let index = match self.eat(TsoKind::LeftBracket) {
             Some(open) => {
                 let index = Box::new(self.expr()?);
-                Some((index, self.close(Kind::RightBracket, open)?))
+                Some((index, self.close(TsoKind::RightBracket, open)?))
             }
             None => None,
         };
-        if self.eat(Kind::At).is_some() {
+        if self.eat(TsoKind::At).is_some() {
             let label = self.name("a label of the thread")?;
             return Ok(Expr::At(ThreadRef { name, index: index.map(|(i, _)| i) }, label));
         }
-        if self.eat(Kind::Dot).is_some() {
+        if self.eat(TsoKind::Dot).is_some() {
             let register = self.name("a register of the thread")?;
             return Ok(Expr::Register(ThreadRef { name, index: index.map(|(i, _)| i) }, register));
         }
@@ -152,26 +152,26 @@ impl<'s> Parser<'s, '_> {
     }
 }
 
-fn binary_operator(kind: Kind) -> Option<BinOp> {
+fn binary_operator(kind: TsoKind) -> Option<BinOp> {
     Some(match kind {
-        Kind::OrOr => BinOp::Or,
-        Kind::AndAnd => BinOp::And,
-        Kind::Bar => BinOp::BitOr,
-        Kind::Caret => BinOp::BitXor,
-        Kind::Ampersand => BinOp::BitAnd,
-        Kind::EqualsEquals => BinOp::Eq,
-        Kind::NotEquals => BinOp::Ne,
-        Kind::Less => BinOp::Lt,
-        Kind::LessEquals => BinOp::Le,
-        Kind::Greater => BinOp::Gt,
-        Kind::GreaterEquals => BinOp::Ge,
-        Kind::ShiftLeft => BinOp::Shl,
-        Kind::ShiftRight => BinOp::Shr,
-        Kind::Plus => BinOp::Add,
-        Kind::Minus => BinOp::Sub,
-        Kind::Star => BinOp::Mul,
-        Kind::Slash => BinOp::Div,
-        Kind::Percent => BinOp::Rem,
+        TsoKind::OrOr => BinOp::Or,
+        TsoKind::AndAnd => BinOp::And,
+        TsoKind::Bar => BinOp::BitOr,
+        TsoKind::Caret => BinOp::BitXor,
+        TsoKind::Ampersand => BinOp::BitAnd,
+        TsoKind::EqualsEquals => BinOp::Eq,
+        TsoKind::NotEquals => BinOp::Ne,
+        TsoKind::Less => BinOp::Lt,
+        TsoKind::LessEquals => BinOp::Le,
+        TsoKind::Greater => BinOp::Gt,
+        TsoKind::GreaterEquals => BinOp::Ge,
+        TsoKind::ShiftLeft => BinOp::Shl,
+        TsoKind::ShiftRight => BinOp::Shr,
+        TsoKind::Plus => BinOp::Add,
+        TsoKind::Minus => BinOp::Sub,
+        TsoKind::Star => BinOp::Mul,
+        TsoKind::Slash => BinOp::Div,
+        TsoKind::Percent => BinOp::Rem,
         _ => return None,
     })
 }

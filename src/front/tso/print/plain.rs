@@ -28,7 +28,7 @@ pub fn plain(program: &Program, limits: &Limits) -> Result<ProgramParts, Limit> 
         thread.name = name;
         thread.registers = legal::names(thread.registers.iter().map(String::as_str), &reserved);
         fold_instructions(&mut thread, &reserved, limits)?;
-        let mut laid_out = Layout::new(thread, asked, limits)?.build(limits)?;
+        let mut laid_out = ThreadLayout::new(thread, asked, limits)?.build(limits)?;
         name_labels(&mut laid_out.thread, limits)?;
         parts.threads.push(laid_out.thread);
         places.push(laid_out.places);
@@ -208,15 +208,15 @@ enum Shape {
     Split(Vec<Edge>),
 }
 
-struct Layout {
+struct ThreadLayout {
     thread: ThreadParts,
     shapes: Vec<Shape>,
     /// Registers that properties name and the text would not mention; they are set to 0 first.
     silent: Vec<Reg>,
 }
 
-impl Layout {
-    fn new(mut thread: ThreadParts, asked: &HashSet<Reg>, limits: &Limits) -> Result<Layout, Limit> {
+impl ThreadLayout {
+    fn new(mut thread: ThreadParts, asked: &HashSet<Reg>, limits: &Limits) -> Result<ThreadLayout, Limit> {
         let mut edges: Vec<Vec<Edge>> = vec![Vec::new(); thread.locations.len()];
         let mut mentioned = HashSet::new();
         for edge in std::mem::take(&mut thread.edges) {
@@ -230,7 +230,7 @@ impl Layout {
         let shapes: Vec<Shape> = edges.into_iter().map(shape).collect();
         let mut silent: Vec<Reg> = asked.difference(&mentioned).copied().collect();
         silent.sort_unstable();
-        Ok(Layout { thread, shapes, silent })
+        Ok(ThreadLayout { thread, shapes, silent })
     }
 
     fn build(self, limits: &Limits) -> Result<LaidOut, Limit> {

@@ -20,7 +20,7 @@ use super::flags::{Condition, Flag};
 use super::mnemonics::Op;
 use super::operands::{Instruction, Operand};
 use super::registers::{GprPart, Own, ThreadRegisters};
-use crate::front::cfg::{Action, LabelId, Step};
+use crate::front::cfg::{Action, CfgStep, LabelId};
 use crate::front::diagnostics::Span;
 use crate::model::{Expr, Instr, Reg, RegExpr, Value};
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ pub struct Lowering<'r, R> {
     registers: &'r mut ThreadRegisters,
     /// Flags that something looks at.
     used: Vec<Flag>,
-    steps: Vec<Step>,
+    steps: Vec<CfgStep>,
     /// The first step of the instruction at hand.
     begin: usize,
     uncut: BTreeSet<u32>,
@@ -97,7 +97,7 @@ impl<'r, R: Resolver> Lowering<'r, R> {
     }
 
     /// All steps, and the widths to which something was not cut, if the form is plain.
-    pub fn finish(self) -> (Vec<Step>, BTreeSet<u32>) {
+    pub fn finish(self) -> (Vec<CfgStep>, BTreeSet<u32>) {
         (self.steps, self.uncut)
     }
 
@@ -171,7 +171,7 @@ impl<'r, R: Resolver> Lowering<'r, R> {
 
     fn push(&mut self, action: Action) {
         let continues = self.steps.len() > self.begin;
-        self.steps.push(Step { action, line: self.line, text: self.text.clone(), continues });
+        self.steps.push(CfgStep { action, line: self.line, text: self.text.clone(), continues });
     }
 
     fn step(&mut self, instr: Instr) {
