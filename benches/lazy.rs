@@ -1,6 +1,6 @@
-//! How fast are answers under TSO? Programs that the lazy engine decides, whole: SC checks, oracle and delays; and the
-//! oracle alone, on a program whose fences refute everything, on one where it has to
-//! search, and on a large one.
+//! How fast are answers under TSO? Programs that the lazy engine decides, whole: SC checks, oracle and
+//! delays; and the oracle alone, on a program whose fences refute everything, on one where it has to search,
+//! and on a large one.
 //!
 //! Before the times, one line for each program: the rounds, and the states of all of them.
 

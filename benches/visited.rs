@@ -1,5 +1,5 @@
-//! What does it cost to ask whether a state has been seen? States that are new and states that are not, of one
-//! word, of a few, and of many, in batches as the explorer asks.
+//! What does it cost to ask whether a state has been seen? States that are new and states that are not, of
+//! one word, of a few, and of many, in batches as the explorer asks.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use overtake::reach::visited::{Corner, Inserted, Visited};

@@ -1,11 +1,11 @@
 //! Which cheapest choice of elements hits every set? Exact, by branch and bound.
 //!
-//! The sets are cores: of each, at least one element is needed. Cores of different threads mostly share no elements,
-//! so the problem falls into small parts, and each is solved by itself. A part branches over the elements of its
-//! smallest core, and cuts branches by the cores that are disjoint: each costs at least its cheapest element. Parts
-//! are small enough that a SAT solver or an integer program would cost more to set up than to solve; and what is asked
-//! next, all cheapest choices, is one comparison away here.
-//! Invariant: all costs are positive, so a cheapest choice has no element that it could do without.
+//! The sets are cores: of each, at least one element is needed. Cores of different threads mostly share no
+//! elements, so the problem falls into small parts, and each is solved by itself. A part branches over the
+//! elements of its smallest core, and cuts branches by the cores that are disjoint: each costs at least its
+//! cheapest element. Parts are small enough that a SAT solver or an integer program would cost more to set up
+//! than to solve; and what is asked next, all cheapest choices, is one comparison away here. Invariant: all
+//! costs are positive, so a cheapest choice has no element that it could do without.
 
 use crate::limits::{Limit, Limits};
 use bit_set::BitSet;

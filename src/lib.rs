@@ -1,14 +1,14 @@
 //! overtake finds the bugs that x86's store buffers put into concurrent programs, and proves programs free of
 //! them.
 //!
-//! The first question is: can this program get into a state that it forbids? Under sequential
-//! consistency ([`Model::Sc`](query::Model::Sc)) threads take turns and every store is in memory at once. Under
-//! x86's total store order ([`Model::Tso`](query::Model::Tso)) a store waits in its thread's buffer, and later
-//! loads overtake it. The answer is *violated*, with a run that has been replayed on a plain machine; *safe*, which
-//! is a proof for all executions; or *unknown*, with the limit that was reached.
+//! The first question is: can this program get into a state that it forbids? Under sequential consistency
+//! ([`Model::Sc`](query::Model::Sc)) threads take turns and every store is in memory at once. Under x86's
+//! total store order ([`Model::Tso`](query::Model::Tso)) a store waits in its thread's buffer, and later
+//! loads overtake it. The answer is *violated*, with a run that has been replayed on a plain machine; *safe*,
+//! which is a proof for all executions; or *unknown*, with the limit that was reached.
 //!
-//! The second question needs no forbidden states: does TSO add any behaviour to those of SC? If not, the program is
-//! *robust*; otherwise a [`Witness`](query::Witness) shows a run that no SC run is like.
+//! The second question needs no forbidden states: does TSO add any behaviour to those of SC? If not, the
+//! program is *robust*; otherwise a [`Witness`](query::Witness) shows a run that no SC run is like.
 //!
 //! # Example
 //!

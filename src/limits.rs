@@ -1,10 +1,11 @@
-//! What may a run spend, and has it been spent? [`Limits`] is what the user allows, [`Limit`] what was reached first.
+//! What may a run spend, and has it been spent? [`Limits`] is what the user allows, [`Limit`] what was
+//! reached first.
 //!
-//! Nothing is interrupted from outside: whatever can take long says how much it does, by [`Limits::spend`], and ends
-//! when it is told to. So every phase of a run ends in the same way, with the limit as a value. Searches, which have their
-//! own counts and several workers, ask between batches.
-//! Time and cancellation are looked at often, memory less so: the system takes a while to tell. An analysis that is about
-//! to take much memory at once asks for it first ([`Limits::reserve`]).
+//! Nothing is interrupted from outside: whatever can take long says how much it does, by [`Limits::spend`],
+//! and ends when it is told to. So every phase of a run ends in the same way, with the limit as a value.
+//! Searches, which have their own counts and several workers, ask between batches. Time and cancellation are
+//! looked at often, memory less so: the system takes a while to tell. An analysis that is about to take much
+//! memory at once asks for it first ([`Limits::reserve`]).
 
 mod text;
 
@@ -72,8 +73,8 @@ pub enum Limit {
     ProgramSize(String),
     /// All delays that there are were built in beside what was there, which proves nothing.
     Additive,
-    /// The property can hold inside a `lock` block, where the others' buffers are frozen and count as they are: the
-    /// engine cannot see that.
+    /// The property can hold inside a `lock` block, where the others' buffers are frozen and count as they
+    /// are: the engine cannot see that.
     FrozenBuffers,
 }
 
@@ -93,8 +94,8 @@ impl Limits {
         self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// So many steps were done, or are about to be. Every so often this looks whether a limit has been reached, the first
-    /// time at once, and every time once one has.
+    /// So many steps were done, or are about to be. Every so often this looks whether a limit has been
+    /// reached, the first time at once, and every time once one has.
     #[inline]
     pub fn spend(&self, steps: usize) -> Result<(), Limit> {
         // Several who spend at once may lose a few counts, which only puts the next look off a little.

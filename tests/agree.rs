@@ -1,7 +1,7 @@
-//! Do all ways to an answer agree? Random programs with loops, computed addresses, locked instructions, blocks,
-//! choices and errors go through the plain machines of `semantics`, explored naively, and through the explorer with
-//! every reduction on and off, one worker and several, both orders. Every trace is replayed on the way
-//! (`engine::check` does nothing else with it, and fails otherwise).
+//! Do all ways to an answer agree? Random programs with loops, computed addresses, locked instructions,
+//! blocks, choices and errors go through the plain machines of `semantics`, explored naively, and through the
+//! explorer with every reduction on and off, one worker and several, both orders. Every trace is replayed on
+//! the way (`engine::check` does nothing else with it, and fails otherwise).
 //!
 //! `OVERTAKE_PROGRAMS=20000 cargo test --release --test agree` tries more programs than the default.
 
@@ -101,7 +101,8 @@ fn find_within(states: u64, program: &Program, model: Model) -> Result<(), TestC
     Ok(())
 }
 
-/// Loops may fill buffers without end: then the plain machine has short ones. What it finds there must be found.
+/// Loops may fill buffers without end: then the plain machine has short ones. What it finds there must be
+/// found.
 fn find_with_short_buffers(program: &Program) -> Result<(), TestCaseError> {
     let plain = naive(program, &Goal::of(program), Model::Tso, Some(4), MOST / 4);
     for reductions in reductions() {
@@ -348,7 +349,8 @@ fn a_thread_may_come_back_with_more_in_its_buffer() {
     }
 }
 
-/// The loop of the first thread fills its buffer as often as it likes before `y` is 1, and at most once after that.
+/// The loop of the first thread fills its buffer as often as it likes before `y` is 1, and at most once after
+/// that.
 #[test]
 fn a_store_that_a_loop_repeats_can_be_flushed_many_times() {
     let source = |last: &str| {
@@ -380,8 +382,8 @@ fn a_store_that_a_loop_repeats_can_be_flushed_many_times() {
     assert!(matches!(answer("2", false), Answer::Unknown(Limit::States(_))));
 }
 
-/// A fence and a load leave the same location, and only the fence is possible while the other holds memory. The native
-/// language would write a choice between the two.
+/// A fence and a load leave the same location, and only the fence is possible while the other holds memory.
+/// The native language would write a choice between the two.
 #[test]
 fn what_is_held_up_is_not_asleep() {
     let memory = r#"(name: "x", init: [0]), (name: "z", init: [0])"#;
@@ -596,7 +598,8 @@ proptest! {
     }
 }
 
-/// Threads of one text that begin in different places may change them, but not what is known of each from its beginning.
+/// Threads of one text that begin in different places may change them, but not what is known of each from its
+/// beginning.
 #[test]
 fn who_writes_alone_does_not_change_places() {
     let thread = |name: &str, own: &str, other: &str| {

@@ -1,5 +1,5 @@
-//! What does a user see? The built binary with real arguments: whole outputs, exit codes, and what scripts rely on.
-//! Nothing here asks how long anything takes.
+//! What does a user see? The built binary with real arguments: whole outputs, exit codes, and what scripts
+//! rely on. Nothing here asks how long anything takes.
 
 #[path = "common/ran.rs"]
 mod ran;

@@ -1,5 +1,5 @@
-//! `overtake compare` with peers that are small shell scripts: one that is right, one that lies, one that crashes, one that
-//! hangs, one that eats memory. And with SPIN, where it is installed.
+//! `overtake compare` with peers that are small shell scripts: one that is right, one that lies, one that
+//! crashes, one that hangs, one that eats memory. And with SPIN, where it is installed.
 #![cfg(target_os = "linux")]
 
 #[path = "common/ran.rs"]

@@ -1,12 +1,14 @@
 //! Does every bundled program get the verdict that stands beside it in `expected.ron`?
 //!
 //! Under SC each program goes through the explorer with many combinations of its reductions, one worker and
-//! several, both orders: all of them decide, and say the same. Under TSO the buffers are unbounded first; where a
-//! loop stores without end and the states run out, they are bounded to 1, 2, 3 and 4 entries. No answer may
-//! contradict the expectation, and the programs that stay undecided are listed here by name. The lazy engine and the
-//! automatic choice are held to the same, within limits that keep this quick, and the oracle to the last column.
+//! several, both orders: all of them decide, and say the same. Under TSO the buffers are unbounded first;
+//! where a loop stores without end and the states run out, they are bounded to 1, 2, 3 and 4 entries. No
+//! answer may contradict the expectation, and the programs that stay undecided are listed here by name. The
+//! lazy engine and the automatic choice are held to the same, within limits that keep this quick, and the
+//! oracle to the last column.
 //!
-//! `OVERTAKE_COMBINATIONS=all cargo test --release --test corpus` tries all 512 combinations on every program.
+//! `OVERTAKE_COMBINATIONS=all cargo test --release --test corpus` tries all 512 combinations on every
+//! program.
 
 use overtake::certify::Outcome;
 use overtake::engine::{
@@ -57,7 +59,8 @@ struct Case {
 const SMALL: u64 = 3_000;
 /// A combination may run out of this many states where another has answered.
 const MOST: u64 = 150_000;
-/// Beyond this many states under TSO, some loop is taken to store without end; beyond a few, if buffers are long by then.
+/// Beyond this many states under TSO, some loop is taken to store without end; beyond a few, if buffers are
+/// long by then.
 const MOST_TSO: u64 = 100_000;
 const FEW_TSO: u64 = 5_000;
 const LONG_BUFFER: usize = 100;
@@ -70,7 +73,8 @@ const UNDECIDED_UNDER_TSO: &[&str] =
 /// What the lazy engine alone may spend: states for each of its searches, and rounds.
 const MOST_LAZY: u64 = 30_000;
 const MOST_ROUNDS: u64 = 12;
-/// States for each search of the automatic choice. Once the rounds have cost 100,000, it asks the explicit engine too.
+/// States for each search of the automatic choice. Once the rounds have cost 100,000, it asks the explicit
+/// engine too.
 const MOST_AUTO: u64 = 200_000;
 
 /// Programs that the lazy engine does not decide within its limits.
@@ -188,7 +192,8 @@ fn plain(model: Model) -> Options {
     Options { model, engine: Choice::Only(&EXPLICIT), workers: 1, ..Options::default() }
 }
 
-/// Is the answer certain? Panics if it contradicts the expectation or, where there is none, the explicit engine.
+/// Is the answer certain? Panics if it contradicts the expectation or, where there is none, the explicit
+/// engine.
 fn decides_under_tso(case: &Case, outcome: &Outcome, how: &str) -> bool {
     let known = match case.row.tso {
         Expected::Unproved => match ask_tso(case).answer {
@@ -211,7 +216,8 @@ fn decides(case: &Case, expected: Expected, outcome: &Outcome, how: &str) -> boo
     !matches!(outcome.answer, Answer::Unknown(_))
 }
 
-/// All ways to switch the reductions of SC searches on and off. Under SC there is no buffer, and nothing to reduce in it.
+/// All ways to switch the reductions of SC searches on and off. Under SC there is no buffer, and nothing to
+/// reduce in it.
 fn combinations() -> Vec<Reductions> {
     let under_sc = |r: &&Reduction| !matches!(r.switch, "no-silent" | "no-repeats");
     let mut all = vec![Reductions::ALL];

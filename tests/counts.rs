@@ -1,8 +1,9 @@
-//! How many states and transitions do fixed searches take? A search that stores more than before is slower than before,
-//! whatever the clock says, and one that stores less has either learned something or lost something. One worker,
-//! breadth first: the counts are exact, and kept in `tests/data/counts.txt`.
+//! How many states and transitions do fixed searches take? A search that stores more than before is slower
+//! than before, whatever the clock says, and one that stores less has either learned something or lost
+//! something. One worker, breadth first: the counts are exact, and kept in `tests/data/counts.txt`.
 //!
-//! `OVERTAKE_BLESS=1 cargo test --test counts` writes the file anew; look at the difference before it is kept.
+//! `OVERTAKE_BLESS=1 cargo test --test counts` writes the file anew; look at the difference before it is
+//! kept.
 
 use overtake::engine::{self, Choice, EXPLICIT, LAZY, Options};
 use overtake::front::tso;

@@ -1,5 +1,5 @@
-//! Are the documents true where a machine can tell? Links lead somewhere, citations are listed, tables are those of the
-//! code.
+//! Are the documents true where a machine can tell? Links lead somewhere, citations are listed, tables are
+//! those of the code.
 
 use overtake::query::Reductions;
 use std::collections::BTreeSet;

@@ -1,11 +1,11 @@
-//! Does an extended program do under TSO what the old one does? Random programs with loops, computed addresses,
-//! locked instructions and blocks are extended along random paths, up to three times in a row, and explored naively
-//! on the plain machines, before and after. And whatever an SC run of an extended program shows must, projected,
-//! be a TSO run of the old one that reaches its goal.
+//! Does an extended program do under TSO what the old one does? Random programs with loops, computed
+//! addresses, locked instructions and blocks are extended along random paths, up to three times in a row, and
+//! explored naively on the plain machines, before and after. And whatever an SC run of an extended program
+//! shows must, projected, be a TSO run of the old one that reaches its goal.
 //!
-//! One corner is left out on purpose: a goal on memory inside another thread's block counts with frozen buffers as
-//! they are, and the emulation says it does not count (see `extend::goal`). So only violations with empty buffers
-//! have to be found again; violations of the extended program have to be true in any case.
+//! One corner is left out on purpose: a goal on memory inside another thread's block counts with frozen
+//! buffers as they are, and the emulation says it does not count (see `extend::goal`). So only violations
+//! with empty buffers have to be found again; violations of the extended program have to be true in any case.
 
 mod common;
 
@@ -299,8 +299,8 @@ fn same_states(
     Ok(())
 }
 
-/// The same goals under TSO. `bound` is for buffers; those of the program may have to be longer than those of the
-/// extended one.
+/// The same goals under TSO. `bound` is for buffers; those of the program may have to be longer than those of
+/// the extended one.
 fn same_answers(
     program: &Program,
     choices: &[Vec<usize>],
@@ -373,7 +373,8 @@ fn line(kind: u8, number: usize) -> String {
     }
 }
 
-/// Instructions of the first thread beside others: where, which, and where they lead to. Forward, or round a loop.
+/// Instructions of the first thread beside others: where, which, and where they lead to. Forward, or round a
+/// loop.
 fn with_more_edges(program: &Program, more: &[[usize; 3]], loops: bool) -> Program {
     let mut parts = program.to_parts();
     let edges = &mut parts.threads[0].edges;

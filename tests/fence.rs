@@ -1,4 +1,5 @@
-//! Repairs as users see them: whole outputs, exit codes, JSON, and programs that are written in their own format.
+//! Repairs as users see them: whole outputs, exit codes, JSON, and programs that are written in their own
+//! format.
 
 #[path = "common/ran.rs"]
 mod ran;
@@ -47,7 +48,8 @@ fn json_lists_fences_and_all_sets() {
     assert!(first["after_line"].as_u64() < first["line"].as_u64(), "{first}");
 }
 
-/// What jumps to the end would pass a line behind the last instruction by, and behind dead code nothing comes.
+/// What jumps to the end would pass a line behind the last instruction by, and behind dead code nothing
+/// comes.
 #[test]
 fn all_ways_to_an_end_are_named() {
     let ask = |p: &str, json: &[&str]| {
@@ -184,7 +186,8 @@ fn litmus_tests_get_rows() {
     assert_eq!(text.matches("XCHG").count(), 2, "{text}");
 }
 
-/// An instruction that reads and writes memory without `LOCK` is a load and a store; nothing goes between them.
+/// An instruction that reads and writes memory without `LOCK` is a load and a store; nothing goes between
+/// them.
 #[test]
 fn nothing_is_inserted_into_the_middle_of_an_instruction() {
     let test = "X86 INC\n{ x=0; y=0; }\n P0          | P1          ;\n ADD [x],$1  | ADD [y],$1  ;\n \

@@ -1,6 +1,6 @@
-//! Is happens-before what it should be? Robustness is defined without it: a TSO computation is harmless iff some SC
-//! computation has the same dependencies. All computations of small random programs are held against that, and so
-//! is the claim that witnesses are all one has to look for ([LazyTSO15], Lemma 6).
+//! Is happens-before what it should be? Robustness is defined without it: a TSO computation is harmless iff
+//! some SC computation has the same dependencies. All computations of small random programs are held against
+//! that, and so is the claim that witnesses are all one has to look for (`[LazyTSO15]`, Lemma 6).
 //!
 //! `OVERTAKE_PROGRAMS=20000 cargo test --release --test hb` tries more programs than the default.
 
@@ -68,8 +68,8 @@ struct Count {
     acyclic: usize,
 }
 
-/// Every computation that leaves the buffers empty is cyclic iff SC does not have its dependencies. `None` if there
-/// are too many of them.
+/// Every computation that leaves the buffers empty is cyclic iff SC does not have its dependencies. `None` if
+/// there are too many of them.
 fn compare(program: &Program, wanted: Wanted) -> Option<Count> {
     let sc = sc_dependencies(program, STEPS)?;
     let mut count = Count::default();
@@ -144,7 +144,8 @@ fn attacks(events: &[Event]) -> Vec<Attack> {
         .collect()
 }
 
-/// Is there a witness? Wherever W1 to W4 hold, and the flush happens after the load, moving events must make one.
+/// Is there a witness? Wherever W1 to W4 hold, and the flush happens after the load, moving events must make
+/// one.
 fn has_witness(program: &Program) -> Option<bool> {
     let of: Vec<Option<bool>> = program.thread_ids().map(|t| has_witness_by(program, t)).collect();
     if of.contains(&Some(true)) {

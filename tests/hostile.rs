@@ -1,6 +1,6 @@
-//! What if the input is nonsense, or at the edge of what is allowed? Every such program gets an answer, a limit that
-//! is named, or a diagnostic: nothing panics, hangs, or is cut short in silence. Where there is a verdict, the plain
-//! machine confirms it.
+//! What if the input is nonsense, or at the edge of what is allowed? Every such program gets an answer, a
+//! limit that is named, or a diagnostic: nothing panics, hangs, or is cut short in silence. Where there is a
+//! verdict, the plain machine confirms it.
 
 mod common;
 

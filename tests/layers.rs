@@ -1,8 +1,8 @@
-//! Is the picture of who may name whom still true? Every path that begins with `crate::` in the sources is held
-//! against the table in ARCHITECTURE.md; tests inside the sources are not.
+//! Is the picture of who may name whom still true? Every path that begins with `crate::` in the sources is
+//! held against the table in ARCHITECTURE.md; tests inside the sources are not.
 //!
-//! Modules name what lies below them. Engines do not know each other and meet in `engine/mod.rs`. The name of a type
-//! should tell what it is, so few names are defined twice, and none more often.
+//! Modules name what lies below them. Engines do not know each other and meet in `engine/mod.rs`. The name of
+//! a type should tell what it is, so few names are defined twice, and none more often.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -33,8 +33,8 @@ fn violations(path: &str, source: &str) -> Vec<String> {
     upward.chain(siblings(path, &code)).collect()
 }
 
-/// Engines that name another file of their folder. What `mod.rs` offers to all begins with a capital letter, or
-/// is one of its functions.
+/// Engines that name another file of their folder. What `mod.rs` offers to all begins with a capital letter,
+/// or is one of its functions.
 fn siblings(path: &str, code: &str) -> Vec<String> {
     // The table is where they meet.
     let engine = |rest: &&str| !matches!(*rest, "mod.rs" | "table.rs");
@@ -97,8 +97,8 @@ fn word(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
-/// The source without comments and without its test modules, which `cargo fmt` closes at the column where they
-/// begin.
+/// The source without comments and without its test modules, which `cargo fmt` closes at the column where
+/// they begin.
 fn without_tests(source: &str) -> String {
     let mut kept = String::new();
     let mut lines = source.lines();
@@ -138,7 +138,8 @@ fn sources(dir: &Path) -> Vec<(String, String)> {
     all
 }
 
-/// The types that a source defines: structs, enums, traits and aliases. An indented `type` belongs to a trait.
+/// The types that a source defines: structs, enums, traits and aliases. An indented `type` belongs to a
+/// trait.
 fn defined_types(source: &str) -> Vec<String> {
     let defined = |line: &str| {
         let code = line.trim_start();

@@ -207,8 +207,9 @@ fn chained_access() -> impl Strategy<Value = String> {
     parts.prop_map(|(kind, a, v, o)| kind.replace('A', a).replace('V', v).replace('O', o))
 }
 
-/// Programs that are likely to have a witness: one thread stores to the first cell and loads the second, and one or two
-/// others each touch a cell and then the next, the last of them the first cell again. Whoever divides by 0 on the way breaks it.
+/// Programs that are likely to have a witness: one thread stores to the first cell and loads the second, and
+/// one or two others each touch a cell and then the next, the last of them the first cell again. Whoever
+/// divides by 0 on the way breaks it.
 fn chain_program() -> impl Strategy<Value = Shown> {
     let helper = (chained_access(), chained_access(), prop::bool::weighted(0.3));
     (prop::collection::vec(helper, 1..=2), prop::option::of(chained_access())).prop_map(

@@ -1,6 +1,6 @@
-//! Do limits hold in every phase? A run that is cancelled, or whose time is over, ends before it prepares anything, at
-//! every door; large programs, which take a while to read, to prepare and to write, end soon after their time is over,
-//! within their memory; and what is said then is `unknown`.
+//! Do limits hold in every phase? A run that is cancelled, or whose time is over, ends before it prepares
+//! anything, at every door; large programs, which take a while to read, to prepare and to write, end soon
+//! after their time is over, within their memory; and what is said then is `unknown`.
 
 #[path = "common/ran.rs"]
 mod ran;
@@ -245,7 +245,8 @@ fn shapes(size: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What a limit of the process's whole time comes to, with much to spare for a machine that is busy with other things.
+/// What a limit of the process's whole time comes to, with much to spare for a machine that is busy with
+/// other things.
 const SPARE: Duration = Duration::from_secs(8);
 
 #[test]

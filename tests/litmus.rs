@@ -1,6 +1,6 @@
-//! Do litmus tests mean what x86 means? Final states of small tests, each found by the explorer and by the plain machines
-//! of `semantics`, and by SC alone in programs with their delays built in; flags against Rust's own arithmetic; and, where it is
-//! there, a corpus of tests with known answers.
+//! Do litmus tests mean what x86 means? Final states of small tests, each found by the explorer and by the
+//! plain machines of `semantics`, and by SC alone in programs with their delays built in; flags against
+//! Rust's own arithmetic; and, where it is there, a corpus of tests with known answers.
 
 mod common;
 
@@ -498,8 +498,8 @@ proptest! {
     }
 }
 
-/// The final states under TSO by way of SC: those of the program with every delay built in that can matter. `None` if
-/// that is too much.
+/// The final states under TSO by way of SC: those of the program with every delay built in that can matter.
+/// `None` if that is too much.
 fn by_extension(program: &Program, observed: &[Atom]) -> Option<States> {
     let goal = Goal { clauses: vec![Clause { when: When::Final, pred: Expr::Const(1), property: 0 }] };
     let options = Options { workers: 1, ..Options::default() };

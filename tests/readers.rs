@@ -1,6 +1,6 @@
-//! Do programs in the formats of other tools get the verdicts they should? Small programs for every rule of Trencher's and
-//! Memorax's languages, with the plain machines as judges; the bundled programs, written for Trencher and read back; and,
-//! where they are at hand, collections of programs with recorded verdicts.
+//! Do programs in the formats of other tools get the verdicts they should? Small programs for every rule of
+//! Trencher's and Memorax's languages, with the plain machines as judges; the bundled programs, written for
+//! Trencher and read back; and, where they are at hand, collections of programs with recorded verdicts.
 
 mod common;
 
@@ -306,7 +306,8 @@ struct Row {
     expect: serde_json::Value,
 }
 
-/// Recorded verdicts, if the collection lies beside this repository. What is not decided soon is counted and passed over.
+/// Recorded verdicts, if the collection lies beside this repository. What is not decided soon is counted and
+/// passed over.
 fn collection(name: &str, read: Reader) {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpora").join(name);
     let Ok(rows) = std::fs::read_to_string(folder.join("expected.jsonl")) else {

@@ -1,5 +1,6 @@
-//! Are the cheapest repairs enough, and is nothing cheaper? Every subset of all places, and of all stores, of small
-//! programs says what the least cost is; each set that is found is checked from scratch, and without each of its parts.
+//! Are the cheapest repairs enough, and is nothing cheaper? Every subset of all places, and of all stores, of
+//! small programs says what the least cost is; each set that is found is checked from scratch, and without
+//! each of its parts.
 //!
 //! `OVERTAKE_PROGRAMS=2000 cargo test --release --test repair` tries more programs than the default.
 
@@ -80,8 +81,8 @@ fn all_changes(program: &Program, allowed: &Allowed) -> Vec<(Change, u64)> {
     all
 }
 
-/// The least cost and all sets of that cost, if any, by trying all subsets in the order of their cost. `None` if some
-/// program is undecided before that.
+/// The least cost and all sets of that cost, if any, by trying all subsets in the order of their cost. `None`
+/// if some program is undecided before that.
 fn by_force(
     program: &Program,
     aim: Aim,
@@ -105,8 +106,8 @@ fn by_force(
     Some(found)
 }
 
-/// The search agrees with brute force on the least cost and on all sets of that cost, and what it gives is needed.
-/// Whether there was anything to compare.
+/// The search agrees with brute force on the least cost and on all sets of that cost, and what it gives is
+/// needed. Whether there was anything to compare.
 fn agrees(program: &Program, aim: Aim, allowed: &Allowed) -> Result<bool, TestCaseError> {
     agrees_on(program, aim, allowed, |_, _| true)
 }
@@ -317,7 +318,8 @@ fn no_fence_helps_against_what_sc_does() {
     assert!(matches!(answer(source, Aim::Property, &fences()), Answer::Fails(Remaining::UnderSc(_))));
 }
 
-/// A run inside a block can be against the property though the program is robust: the others' stores are frozen.
+/// A run inside a block can be against the property though the program is robust: the others' stores are
+/// frozen.
 #[test]
 fn frozen_stores_can_be_fenced_too() {
     let source = "shared x; thread p; store [x], 1; nop; L: nop; end; \
@@ -340,8 +342,8 @@ fn a_frozen_last_store_can_be_locked() {
     }
 }
 
-/// A state is final once all threads are at their ends, with frozen buffers as they are: a fence at a thread's end, behind
-/// its last store, keeps it from ending before.
+/// A state is final once all threads are at their ends, with frozen buffers as they are: a fence at a
+/// thread's end, behind its last store, keeps it from ending before.
 #[test]
 fn a_store_that_a_final_state_freezes_can_be_fenced_at_the_end() {
     let block = "thread q; lock; halt; end; never [x] == 0";

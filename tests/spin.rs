@@ -1,7 +1,7 @@
 //! Does SPIN, on the model that we write for it, give the verdict that is recorded for the program under SC?
 //!
-//! Asked of every bundled program, in both styles of steps. Takes minutes and needs `spin` and `gcc`, so it runs
-//! only with `OVERTAKE_SPIN=1` in the environment, and says so when it does not.
+//! Asked of every bundled program, in both styles of steps. Takes minutes and needs `spin` and `gcc`, so it
+//! runs only with `OVERTAKE_SPIN=1` in the environment, and says so when it does not.
 
 use overtake::front::promela::{self, Joining};
 use overtake::front::tso;

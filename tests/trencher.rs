@@ -1,5 +1,5 @@
-//! Does what we write for Trencher keep its grammar and mean the same? There is no Trencher here, so this file
-//! has a reader of the format and a plain search under SC, both written from the format's description.
+//! Does what we write for Trencher keep its grammar and mean the same? There is no Trencher here, so this
+//! file has a reader of the format and a plain search under SC, both written from the format's description.
 
 use overtake::front::{trencher, tso};
 use overtake::limits::Limits;

@@ -1,8 +1,8 @@
-//! Are triangular races found where the definition has them, and are programs without them robust? Random programs with
-//! computed addresses, locked instructions, blocks, loops and errors.
+//! Are triangular races found where the definition has them, and are programs without them robust? Random
+//! programs with computed addresses, locked instructions, blocks, loops and errors.
 //!
-//! The other opinion is a naive search on the plain SC machine that remembers, for every store that could be in a
-//! buffer, all that its thread has stored since; nothing of it is shared with the sources.
+//! The other opinion is a naive search on the plain SC machine that remembers, for every store that could be
+//! in a buffer, all that its thread has stored since; nothing of it is shared with the sources.
 //! `OVERTAKE_PROGRAMS=20000 cargo test --release --test triangular` tries more programs than the default.
 
 mod common;
@@ -84,8 +84,8 @@ fn brute_racy(program: &Program) -> Option<bool> {
     Some(false)
 }
 
-/// Does a block begin that may write the cell, and read another that thread `u` stores? By the text alone, as far as
-/// values let threads come.
+/// Does a block begin that may write the cell, and read another that thread `u` stores? By the text alone, as
+/// far as values let threads come.
 fn may_write_in_block(program: &Program, event: &Event, u: ThreadId, cell: Addr) -> bool {
     let thread = program.thread(event.thread());
     let lock = thread.edge(event.edge);

@@ -1,5 +1,5 @@
-//! Does a program mean the same once it has been written as a litmus test? Final states, errors and verdicts before and after,
-//! under SC and under TSO, of random programs, of the bundled ones and of litmus tests.
+//! Does a program mean the same once it has been written as a litmus test? Final states, errors and verdicts
+//! before and after, under SC and under TSO, of random programs, of the bundled ones and of litmus tests.
 
 mod common;
 
@@ -17,8 +17,8 @@ use proptest::test_runner::TestRunner;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// What herd says of a text: the words that it knows, each label once, no place that is a sum. Its grammar in short, as far as
-/// written tests use it.
+/// What herd says of a text: the words that it knows, each label once, no place that is a sum. Its grammar in
+/// short, as far as written tests use it.
 mod herd {
     use std::collections::HashSet;
 
@@ -541,7 +541,8 @@ fn names_that_mean_something_else_are_changed() {
     assert!(text.contains("v_eax=0; exists_=0; v_rip=0; v_P7=0;"), "{text}");
 }
 
-/// Small random programs; few choices are made in those that are wanted here, and everything is looked at in the end.
+/// Small random programs; few choices are made in those that are wanted here, and everything is looked at in
+/// the end.
 fn random(shape: Shape, wanted: u32) {
     let mut runner = TestRunner::new(cases(wanted));
     let (mut written, mut compared) = (0, 0);

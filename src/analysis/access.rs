@@ -1,10 +1,9 @@
 //! Which memory may a thread still touch? Per location, the cells it may read and write from there on.
 //!
-//! A set of cells is one machine word: cell `a` is bit `a mod 62`. Up to 62 cells that is exact; beyond, cells
-//! share bits, which makes sets larger than they are and never smaller, so "no conflict" stays a proof.
+//! A set of cells is one machine word: cell `a` is bit `a mod 62`. Up to 62 cells that is exact; beyond,
+//! cells share bits, which makes sets larger than they are and never smaller, so "no conflict" stays a proof.
 //! Bit 63 stands for the lock around memory: every access reads it, `lock` and `unlock` write it, so that a
-//! block conflicts with all that it would hold up.
-//! Computed addresses get the range that `interval` found.
+//! block conflicts with all that it would hold up. Computed addresses get the range that `interval` found.
 
 use super::interval::{Interval, Intervals};
 use super::solver::backward;

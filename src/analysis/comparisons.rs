@@ -1,8 +1,9 @@
-//! Which values of a register can still be told apart? If all that a thread ever does with a register is to compare it
-//! with constants, then at a location the values that it will not be compared with from there on are all the same.
+//! Which values of a register can still be told apart? If all that a thread ever does with a register is to
+//! compare it with constants, then at a location the values that it will not be compared with from there on
+//! are all the same.
 //!
-//! Registers with any other use, and those that somebody else looks at, are left out. For the others: per location
-//! the constants that matter, by backward data flow. It is to values what liveness is to registers.
+//! Registers with any other use, and those that somebody else looks at, are left out. For the others: per
+//! location the constants that matter, by backward data flow. It is to values what liveness is to registers.
 
 use super::liveness::Watched;
 use super::solver::Backward;
@@ -49,7 +50,8 @@ impl LiveComparisons {
         self.0[t.index()].is_empty()
     }
 
-    /// The registers with which nothing else is done, and all constants that each is ever compared with, in ascending order.
+    /// The registers with which nothing else is done, and all constants that each is ever compared with, in
+    /// ascending order.
     pub fn compared(&self, t: ThreadId) -> impl Iterator<Item = (Reg, &[Value])> {
         self.0[t.index()].iter().map(|(r, of)| (*r, &of.constants[..]))
     }
@@ -138,8 +140,9 @@ fn test(e: &RegExpr, compared: &mut impl FnMut(Reg, Value), used: &mut impl FnMu
     }
 }
 
-/// Where the constants of a register matter: from its tests back to where it gets a new value. One register after the
-/// other, since each takes as long as the part of the graph where it matters. `matter` is 0 everywhere between two of them.
+/// Where the constants of a register matter: from its tests back to where it gets a new value. One register
+/// after the other, since each takes as long as the part of the graph where it matters. `matter` is 0
+/// everywhere between two of them.
 fn spread(
     solver: &mut Backward,
     r: Reg,

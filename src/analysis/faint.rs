@@ -1,13 +1,14 @@
-//! Which cells does nobody really read? A cell is *faint* `[Giegerich81]` if whatever is loaded from it ends in registers that no longer
-//! matter, no locked instruction touches it and the goal does not look at it. Its contents then change nothing
-//! that anyone can see, and an instruction that touches faint cells alone might as well do nothing: `engine` leaves it out
-//! under either memory model, and for the SC machine it is a local step.
+//! Which cells does nobody really read? A cell is *faint* `[Giegerich81]` if whatever is loaded from it ends
+//! in registers that no longer matter, no locked instruction touches it and the goal does not look at it. Its
+//! contents then change nothing that anyone can see, and an instruction that touches faint cells alone might
+//! as well do nothing: `engine` leaves it out under either memory model, and for the SC machine it is a local
+//! step.
 //!
-//! A register does not matter either if all it ever comes to is a store to a faint cell. So cells and registers are
-//! found together, beginning with all cells that may be faint and taking away those that turn out to be read: what is
-//! left influences nothing outside itself.
-//! Not for robustness, where two threads that touch a cell depend on each other whatever is in it; not for
-//! programs with `lock`, where touching any cell has to wait.
+//! A register does not matter either if all it ever comes to is a store to a faint cell. So cells and
+//! registers are found together, beginning with all cells that may be faint and taking away those that turn
+//! out to be read: what is left influences nothing outside itself. Not for robustness, where two threads that
+//! touch a cell depend on each other whatever is in it; not for programs with `lock`, where touching any cell
+//! has to wait.
 
 use super::interval::Intervals;
 use super::liveness::{Live, Watched};
@@ -15,8 +16,8 @@ use crate::limits::{Limit, Limits};
 use crate::model::{Addr, Edge, EdgeId, Instr, Program, ThreadId, Value};
 use std::ops::Range;
 
-/// A program may hand a value from cell to cell and show it in the end. If so many rounds do not settle who does, no
-/// cell is taken for faint.
+/// A program may hand a value from cell to cell and show it in the end. If so many rounds do not settle who
+/// does, no cell is taken for faint.
 const ROUNDS: usize = 20;
 
 #[derive(Clone, Debug)]
@@ -32,7 +33,8 @@ impl Faint {
         Faint { cells: vec![false; program.cells()], edges }
     }
 
-    /// The faint cells, and the live registers that go with them. `watched_cells` are those that the goal names.
+    /// The faint cells, and the live registers that go with them. `watched_cells` are those that the goal
+    /// names.
     pub fn of(
         program: &Program,
         intervals: &Intervals,
@@ -91,7 +93,8 @@ fn touched(program: &Program, intervals: &Intervals, t: ThreadId, edge: &Edge) -
     range.lo.max(0) as usize..range.hi.min(last) as usize + 1
 }
 
-/// Cells in one of the ranges are not faint. Ranges may be wide and many, so their ends are counted, not their cells.
+/// Cells in one of the ranges are not faint. Ranges may be wide and many, so their ends are counted, not
+/// their cells.
 fn speak(cells: &mut [bool], ranges: impl Iterator<Item = Range<usize>>) {
     let mut ends = vec![0i64; cells.len() + 1];
     for range in ranges {

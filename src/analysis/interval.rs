@@ -1,10 +1,10 @@
 //! How large can values become? An interval for every register at every location and for every cell.
 //!
-//! Abstract interpretation with intervals `[Cousot77]`: registers flow-sensitively along each thread's graph, refined by
-//! `assume`; memory as one interval per cell, joined over all stores of all threads, which holds under every
-//! interleaving and every buffering. Widening climbs the constants of the program, then gives up at the
-//! full 64-bit range, so the analysis always ends. Used for the widths of packed states and for the cells
-//! that computed addresses may touch; a wider answer costs memory, never correctness.
+//! Abstract interpretation with intervals `[Cousot77]`: registers flow-sensitively along each thread's graph,
+//! refined by `assume`; memory as one interval per cell, joined over all stores of all threads, which holds
+//! under every interleaving and every buffering. Widening climbs the constants of the program, then gives up
+//! at the full 64-bit range, so the analysis always ends. Used for the widths of packed states and for the
+//! cells that computed addresses may touch; a wider answer costs memory, never correctness.
 
 mod domain;
 
@@ -114,8 +114,8 @@ impl Intervals {
         self.skipped || self.registers[t.index()][loc.index()].is_some()
     }
 
-    /// Can a run take the edge? Not if no path leads to it, and not if it assumes what no value there makes true. What goes
-    /// wrong on an edge takes it.
+    /// Can a run take the edge? Not if no path leads to it, and not if it assumes what no value there makes
+    /// true. What goes wrong on an edge takes it.
     pub fn is_feasible(&self, t: ThreadId, edge: &Edge) -> bool {
         if self.skipped {
             return true;

@@ -1,7 +1,7 @@
 //! Are two programs the same, but for how their locations and edges are numbered and where they come from?
 //!
-//! Threads are walked side by side from their initial locations, edge by edge in the order of the text. Labels do not
-//! count, nor does what no walk reaches; the order of registers and unused ones do not either.
+//! Threads are walked side by side from their initial locations, edge by edge in the order of the text.
+//! Labels do not count, nor does what no walk reaches; the order of registers and unused ones do not either.
 
 use super::liveness::{Live, Watched};
 use crate::limits::{Limit, Limits};
@@ -109,7 +109,8 @@ fn walks_agree(a: &Program, b: &Program, walks: &[Walk], p: &Expr<Atom>, q: &Exp
         == q.map_atoms(&|atom| spelled(b, atom, |_, l| Some(l)))
 }
 
-/// An atom in words that both programs share. Locations that no walk reaches are left out: nobody is ever there.
+/// An atom in words that both programs share. Locations that no walk reaches are left out: nobody is ever
+/// there.
 fn spelled(program: &Program, atom: &Atom, place: impl Fn(ThreadId, Loc) -> Option<Loc>) -> String {
     match atom {
         Atom::At(t, locs) => {

@@ -1,11 +1,12 @@
-//! Which registers and cells still matter? A register is live at a location if its value may be used from there on; a cell
-//! is live for a thread if the thread may read it from there on before it has written it itself.
+//! Which registers and cells still matter? A register is live at a location if its value may be used from
+//! there on; a cell is live for a thread if the thread may read it from there on before it has written it
+//! itself.
 //!
 //! Backward data flow on each thread's graph. What counts as a use at the end, or everywhere, is the goal's
-//! business, so callers hand those registers in. A register that is dead may be stored as 0, and so may a cell that is
-//! dead for every thread: whoever reads it then finds what was written later. Store buffers change nothing in that,
-//! for a thread that has written a cell finds its own store in its buffer, or in memory what came there with that store
-//! or later.
+//! business, so callers hand those registers in. A register that is dead may be stored as 0, and so may a
+//! cell that is dead for every thread: whoever reads it then finds what was written later. Store buffers
+//! change nothing in that, for a thread that has written a cell finds its own store in its buffer, or in
+//! memory what came there with that store or later.
 
 use super::access;
 use super::interval::Intervals;

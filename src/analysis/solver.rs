@@ -1,9 +1,9 @@
-//! Facts about the locations of a thread that follow from what may come after them: the one solver behind the backward
-//! analyses.
+//! Facts about the locations of a thread that follow from what may come after them: the one solver behind the
+//! backward analyses.
 //!
-//! To the least fixpoint by a worklist `[Kildall73]`. Locations come in postorder of the graph: what a fact depends on is mostly
-//! settled before it, and only loops are gone round more than once. So the effort is that of the graph times the depth of
-//! its loops, whatever the order of the text.
+//! To the least fixpoint by a worklist `[Kildall73]`. Locations come in postorder of the graph: what a fact
+//! depends on is mostly settled before it, and only loops are gone round more than once. So the effort is
+//! that of the graph times the depth of its loops, whatever the order of the text.
 
 use crate::limits::{Limit, Limits};
 use crate::model::{Edge, EdgeId, Loc, Thread};
@@ -13,8 +13,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// Lets facts flow against the edges until nothing changes. `carry` adds to the fact before an edge what follows from that
-/// after it, and says whether that was new.
+/// Lets facts flow against the edges until nothing changes. `carry` adds to the fact before an edge what
+/// follows from that after it, and says whether that was new.
 pub fn backward<F>(
     thread: &Thread,
     facts: &mut [F],
@@ -31,7 +31,8 @@ pub struct Backward<'a> {
     /// All locations in postorder, and the place of each in it.
     order: Vec<Loc>,
     rank: Vec<u32>,
-    /// Per place in the order, whether it is on the worklist. Nothing is, between two runs that came to their end.
+    /// Per place in the order, whether it is on the worklist. Nothing is, between two runs that came to their
+    /// end.
     waits: Vec<bool>,
 }
 

@@ -1,7 +1,7 @@
 //! What depends on what in a TSO computation?
 //!
-//! The happens-before relation of [LazyTSO15], Section 4, which goes back to [ShashaSnir88]: program order,
-//! the equivalence of a store with its flush, and conflicts on memory. A program is robust iff no TSO
+//! The happens-before relation of `[LazyTSO15]`, Section 4, which goes back to `[ShashaSnir88]`: program
+//! order, the equivalence of a store with its flush, and conflicts on memory. A program is robust iff no TSO
 //! computation has a cycle in it.
 //!
 //! Two things are not as in the paper. An early read happens before the next write that follows the store it

@@ -1,6 +1,6 @@
 //! Is this a triangular race? Judged from the run alone, with the plain SC machine.
 //!
-//! The conditions are those of the definition ([Owens10]), one by one; nothing here knows how the run was
+//! The conditions are those of the definition (`[Owens10]`), one by one; nothing here knows how the run was
 //! found. Blocks ask for one more. A block is one step, and whether it writes may depend on what it reads:
 //! under TSO it may read what was there before the thread's stores, which no SC run with these stores shows.
 //! So a block counts as a write when it begins, if by its text it may write what was loaded and read

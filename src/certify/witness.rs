@@ -1,10 +1,10 @@
 //! Is the computation a witness against robustness?
 //!
-//! A *witness* ([LazyTSO15], Figure 5) is a TSO computation with a happens-before cycle that delays as little
-//! as possible: one thread, the *attacker*, delays a store past a load of its own, and what the other threads
-//! do after the load leads back to the store. A program is robust iff it has none. [`witness`] performs
-//! decisions on the plain TSO machine, moves what does not happen after the load before it, and holds the
-//! result against the conditions W1 to W5 of the definition. Not here: looking for witnesses.
+//! A *witness* (`[LazyTSO15]`, Figure 5) is a TSO computation with a happens-before cycle that delays as
+//! little as possible: one thread, the *attacker*, delays a store past a load of its own, and what the other
+//! threads do after the load leads back to the store. A program is robust iff it has none. [`witness`]
+//! performs decisions on the plain TSO machine, moves what does not happen after the load before it, and
+//! holds the result against the conditions W1 to W5 of the definition. Not here: looking for witnesses.
 
 use super::happens_before::HappensBefore;
 use super::{Confirmed, Doubt};

@@ -50,7 +50,8 @@ impl From<Limit> for Failure {
     }
 }
 
-/// The program, with its warnings shown. An error has been shown where it is the file's; `unknown` shows a limit.
+/// The program, with its warnings shown. An error has been shown where it is the file's; `unknown` shows a
+/// limit.
 pub fn read(
     path: &Path,
     args: &InputArgs,
@@ -86,8 +87,8 @@ pub fn read_any(
     }
 }
 
-/// The program and what is asked of its final states. Whatever is wrong comes back as text, for many files are read
-/// side by side and shown in their order.
+/// The program and what is asked of its final states. Whatever is wrong comes back as text, for many files
+/// are read side by side and shown in their order.
 pub fn read_test(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<Test, Failure> {
     let (Source { program, name, litmus, .. }, warnings) = load(path, args, limits, color)?;
     let litmus = litmus.or_else(|| Litmus::of(&program, &name)).ok_or_else(|| {

@@ -21,8 +21,8 @@ impl Interrupt {
     pub fn new() -> Interrupt {
         let cancelled = Arc::new(AtomicBool::new(false));
         for signal in SIGNALS {
-            // Handlers run in this order, so the first signal is not taken for a second one. Without them Ctrl-C still
-            // ends the process, only less politely.
+            // Handlers run in this order, so the first signal is not taken for a second one. Without them
+            // Ctrl-C still ends the process, only less politely.
             let _ = flag::register_conditional_shutdown(signal, IMPATIENT, cancelled.clone())
                 .and_then(|_| flag::register(signal, cancelled.clone()));
         }

@@ -1,8 +1,9 @@
 //! What was typed, and what it means: the only place that knows files, terminals and processes.
 //!
-//! One file per command; `input` reads programs, `answer` shows what came of them, `limits` turns words like `60s` and `4GiB` into numbers,
-//! `interrupt` is Ctrl-C, `terminal` decides on colour, width and progress, `diagnose` shows what is wrong with a file. Every
-//! command ends in an [`Exit`], which is the process's exit code.
+//! One file per command; `input` reads programs, `answer` shows what came of them, `limits` turns words like
+//! `60s` and `4GiB` into numbers, `interrupt` is Ctrl-C, `terminal` decides on colour, width and progress,
+//! `diagnose` shows what is wrong with a file. Every command ends in an [`Exit`], which is the process's exit
+//! code.
 
 mod answer;
 mod check;
@@ -86,7 +87,8 @@ enum Command {
     Show(ShowArgs),
     /// Writes a program in another format
     Convert(ConvertArgs),
-    /// Runs overtake and the other tools that are found on the same programs, and compares answers, times and memory
+    /// Runs overtake and the other tools that are found on the same programs, and compares answers, times and
+    /// memory
     #[cfg(all(feature = "compare", target_os = "linux"))]
     #[command(after_help = compare::AFTER_HELP)]
     Compare(Box<compare::CompareArgs>),
@@ -274,7 +276,8 @@ struct ShowArgs {
     /// Writes the control-flow graphs for Graphviz instead
     #[arg(long)]
     dot: bool,
-    /// Shows the program that the lazy engine has after K rounds, with its delays built in, in the native language
+    /// Shows the program that the lazy engine has after K rounds, with its delays built in, in the native
+    /// language
     #[arg(long, value_name = "K")]
     extend: Option<u64>,
     #[command(flatten)]

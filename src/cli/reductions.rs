@@ -1,4 +1,5 @@
-//! The switches of the reductions, one for each row of their table, and `--no-static` for what the text settles.
+//! The switches of the reductions, one for each row of their table, and `--no-static` for what the text
+//! settles.
 
 use crate::query::Reductions;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};

@@ -1,5 +1,5 @@
-//! Tools that read C: CBMC, Nidhugg and GenMC. There is no writer for C, so they are found and not run; every row of
-//! theirs says why.
+//! Tools that read C: CBMC, Nidhugg and GenMC. There is no writer for C, so they are found and not run; every
+//! row of theirs says why.
 
 use super::export::Export;
 use super::{Command, Discipline, Way, nothing};

@@ -1,7 +1,8 @@
-//! Dartagnan (H. Ponce de León and others): bounded model checking of litmus tests against a memory model in cat.
+//! Dartagnan (H. Ponce de León and others): bounded model checking of litmus tests against a memory model in
+//! cat.
 //!
-//! What is called `dartagnan` is taken to hand its arguments to the Java program. A test has the result PASS if its
-//! condition holds; which answer that is depends on the condition's quantifier.
+//! What is called `dartagnan` is taken to hand its arguments to the Java program. A test has the result PASS
+//! if its condition holds; which answer that is depends on the condition's quantifier.
 
 use super::export::Export;
 use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};

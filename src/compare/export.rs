@@ -1,4 +1,5 @@
-//! How does a program reach a tool? As it stands if the tool reads it, or else written in the tool's format, if it can be.
+//! How does a program reach a tool? As it stands if the tool reads it, or else written in the tool's format,
+//! if it can be.
 
 use super::Discipline;
 use crate::front::{Unwritten, litmus};
@@ -18,7 +19,8 @@ pub struct SourceText {
 pub struct Export {
     /// What the tool reads.
     pub language: &'static str,
-    /// The extension of its files. What has it already goes to the tool as it stands; without one, everything does.
+    /// The extension of its files. What has it already goes to the tool as it stands; without one, everything
+    /// does.
     pub extension: Option<&'static str>,
     /// The text of what goes as it stands, where that depends on the question.
     pub given: fn(&str, Discipline) -> String,

@@ -1,5 +1,5 @@
-//! Programs that grow with a parameter, so that it can be seen how times grow. Their text is part of the binary: a
-//! comparison needs no other files.
+//! Programs that grow with a parameter, so that it can be seen how times grow. Their text is part of the
+//! binary: a comparison needs no other files.
 
 /// A bundled program with a parameter `N`, and the sizes at which it is looked at.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,5 @@
-//! herd7 (J. Alglave and L. Maranget): the final states of litmus tests. The line `Observation` says how often the
-//! condition's predicate holds in them, the first line which kind of condition it is.
+//! herd7 (J. Alglave and L. Maranget): the final states of litmus tests. The line `Observation` says how
+//! often the condition's predicate holds in them, the first line which kind of condition it is.
 
 use super::export::Export;
 use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};

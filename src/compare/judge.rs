@@ -1,11 +1,12 @@
 //! Who is wrong where answers differ?
 //!
-//! If overtake says violated, its run was replayed step by step on the plain machine before it was shown, so whoever says
-//! safe is refuted. (For robustness, the run was replayed and its cycle checked against the definition.) Otherwise
-//! a further opinion is asked, the explicit engine's, which has visited every state when it says safe; where it does
-//! not come to an end, the matter stays open. Robustness has no second way to be proved, and numbers of fences have none at
-//! all, so there it stays open too. A peer is refuted on the file that it was given: should that say something else than
-//! the program, the mistake is in the export, and so the file is kept.
+//! If overtake says violated, its run was replayed step by step on the plain machine before it was shown, so
+//! whoever says safe is refuted. (For robustness, the run was replayed and its cycle checked against the
+//! definition.) Otherwise a further opinion is asked, the explicit engine's, which has visited every state
+//! when it says safe; where it does not come to an end, the matter stays open. Robustness has no second way
+//! to be proved, and numbers of fences have none at all, so there it stays open too. A peer is refuted on the
+//! file that it was given: should that say something else than the program, the mistake is in the export, and
+//! so the file is kept.
 
 use super::record::Row;
 use super::{Discipline, Verdict};

@@ -1,5 +1,5 @@
-//! Memorax (C. Leonardsson): reachability under TSO for programs in its own language, with two abstractions, `dual` and
-//! `sb`. Nothing is exported to it, since there is no writer for its language.
+//! Memorax (C. Leonardsson): reachability under TSO for programs in its own language, with two abstractions,
+//! `dual` and `sb`. Nothing is exported to it, since there is no writer for its language.
 
 use super::export::Export;
 use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};

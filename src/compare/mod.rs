@@ -1,10 +1,10 @@
 //! How do other tools answer the same questions, how soon, and with how much memory?
 //!
-//! One file per tool says which questions it answers, which format it reads, which commands ask it, and what its output
-//! means. `export` is the table of formats, `family` has programs that grow with a parameter, `judge` says who is
-//! wrong where answers differ, `record` is what was measured, and `table`, `summary`, `json` and `plot` show it.
-//! Nothing here starts a process or opens a file: commands go out as data, and what came of them comes back as data.
-//! [`Finished`] is what the one who runs them hands over.
+//! One file per tool says which questions it answers, which format it reads, which commands ask it, and what
+//! its output means. `export` is the table of formats, `family` has programs that grow with a parameter,
+//! `judge` says who is wrong where answers differ, `record` is what was measured, and `table`, `summary`,
+//! `json` and `plot` show it. Nothing here starts a process or opens a file: commands go out as data, and
+//! what came of them comes back as data. [`Finished`] is what the one who runs them hands over.
 
 mod c;
 mod dartagnan;
@@ -252,7 +252,8 @@ pub struct Way {
     pub usual: bool,
     pub answers: &'static [Discipline],
     pub reads: Export,
-    /// What has to be done once before the search, such as compiling. It is no part of the search and has time enough.
+    /// What has to be done once before the search, such as compiling. It is no part of the search and has
+    /// time enough.
     pub prepare: fn(&Asked) -> Vec<Command>,
     /// A first search, within the limits, that only shows how the others are best made.
     pub rehearse: Option<fn() -> Command>,
@@ -321,7 +322,8 @@ pub fn rehearsal_failed(finished: &Finished, asked: &Asked) -> Option<Said> {
     }
 }
 
-/// Phrases by which programs say that an allocation has failed, or a thread that would have needed one for its stack.
+/// Phrases by which programs say that an allocation has failed, or a thread that would have needed one for
+/// its stack.
 const NO_MEMORY: &[&str] = &[
     "out of memory",
     "outofmemory",
@@ -340,8 +342,8 @@ const NO_MEMORY: &[&str] = &[
     "pthread_create",
 ];
 
-/// A process that failed, and says that it was for want of memory or was past the half of it: tables that grow by doubling
-/// fail there, and not every tool looks whether it got what it asked for.
+/// A process that failed, and says that it was for want of memory or was past the half of it: tables that
+/// grow by doubling fail there, and not every tool looks whether it got what it asked for.
 fn lacks_memory(finished: &Finished, memory: u64) -> bool {
     let said = |text: &str| {
         let text = text.to_lowercase();

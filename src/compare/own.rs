@@ -1,4 +1,5 @@
-//! overtake itself, asked from outside like everybody else, and the opinions that are heard when others disagree.
+//! overtake itself, asked from outside like everybody else, and the opinions that are heard when others
+//! disagree.
 
 use super::export::Export;
 use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};
@@ -19,8 +20,8 @@ pub const WAY: Way = Way {
     read,
 };
 
-/// Other ways to the same answer, the more independent first: what they are called, and how they are asked. Robustness
-/// has one way only, which can be asked to search where it would trust the program's text.
+/// Other ways to the same answer, the more independent first: what they are called, and how they are asked.
+/// Robustness has one way only, which can be asked to search where it would trust the program's text.
 pub fn opinions(asked: &Asked) -> Vec<(&'static str, Command)> {
     match asked.question {
         Discipline::Fences => vec![],

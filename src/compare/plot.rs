@@ -1,8 +1,8 @@
-//! How do times grow? One picture for each program with a size: a panel for each question, a curve for each tool, time
-//! on a logarithmic scale. SVG, without fonts of our own.
+//! How do times grow? One picture for each program with a size: a panel for each question, a curve for each
+//! tool, time on a logarithmic scale. SVG, without fonts of our own.
 //!
-//! A point is the median time of an answer, on a bar from the least to the most. A cross at the top is a tool that ran out
-//! of time or memory there.
+//! A point is the median time of an answer, on a bar from the least to the most. A cross at the top is a tool
+//! that ran out of time or memory there.
 
 use super::record::{Comparison, Row};
 use super::{Discipline, Said};

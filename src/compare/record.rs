@@ -1,5 +1,5 @@
-//! What was measured: rows with their runs, the circumstances, and what follows from several runs of one row. Rows can
-//! be written as CSV, one line for each run, and everything as RON, which can be read back.
+//! What was measured: rows with their runs, the circumstances, and what follows from several runs of one row.
+//! Rows can be written as CSV, one line for each run, and everything as RON, which can be read back.
 
 use super::judge::Disagreement;
 use super::{Discipline, Said, Verdict};

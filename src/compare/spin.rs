@@ -1,8 +1,8 @@
 //! SPIN (G. J. Holzmann): reachability under SC, by a verifier that is generated and compiled for each model.
 //!
-//! The usual way is the strongest: local steps are joined, and a first run, counted as preparation like compiling, tells
-//! how deep the stack and how large the hash table must be. Beside it there are SPIN's own defaults, its compressed states,
-//! and the literal model with one step per instruction.
+//! The usual way is the strongest: local steps are joined, and a first run, counted as preparation like
+//! compiling, tells how deep the stack and how large the hash table must be. Beside it there are SPIN's own
+//! defaults, its compressed states, and the literal model with one step per instruction.
 
 use super::export::Export;
 use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way};

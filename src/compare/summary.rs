@@ -1,5 +1,5 @@
-//! The comparison as a page: the circumstances, what is wrong first, then a table and a curve for each program, and how
-//! to do it again. Markdown, for a folder of results.
+//! The comparison as a page: the circumstances, what is wrong first, then a table and a curve for each
+//! program, and how to do it again. Markdown, for a folder of results.
 
 use super::record::{Comparison, Outcome, Row};
 use super::table::{self, Line};

@@ -1,8 +1,8 @@
-//! Trencher (E. Derevenetc): reachability under SC and TSO, robustness, and fences for it. The verdict is a sentence; the exit
-//! code says nothing about it.
+//! Trencher (E. Derevenetc): reachability under SC and TSO, robustness, and fences for it. The verdict is a
+//! sentence; the exit code says nothing about it.
 //!
-//! There are two builds, one for reachability and one for robustness; an option that a build does not know ends in
-//! a complaint, which is shown.
+//! There are two builds, one for reachability and one for robustness; an option that a build does not know
+//! ends in a complaint, which is shown.
 
 use super::export::Export;
 use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};

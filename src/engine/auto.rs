@@ -1,10 +1,10 @@
 //! Which engine, and for how long? They take turns, each with more to spend than before.
 //!
-//! The lazy one begins: it proves robust programs safe, and finds short runs. Some programs that are safe and not robust
-//! have few states under TSO, and no end of delays: those are for the explicit one. So are runs with many delays, which a
-//! search often finds at once that goes straight ahead. Many programs of few threads that are not robust are so small that a
-//! brief look at all their states settles them: that comes before the first delay is tried.
-//! Engines are known here by the table and by their trait alone.
+//! The lazy one begins: it proves robust programs safe, and finds short runs. Some programs that are safe and
+//! not robust have few states under TSO, and no end of delays: those are for the explicit one. So are runs
+//! with many delays, which a search often finds at once that goes straight ahead. Many programs of few
+//! threads that are not robust are so small that a brief look at all their states settles them: that comes
+//! before the first delay is tried. Engines are known here by the table and by their trait alone.
 
 use super::{Allowance, EXPLICIT, Engine, Internal, LAZY, Options, Subject, Turn, outcome};
 use crate::analysis::interval::{Interval, Intervals};
@@ -15,18 +15,19 @@ use crate::reach::{Budget, Order};
 
 /// States that are worth spending in any case.
 const LITTLE: u64 = 5_000;
-/// States of the brief look at a program that is not robust: so many for two threads, half of that for three, and so on,
-/// up to the last number of threads for which it pays.
+/// States of the brief look at a program that is not robust: so many for two threads, half of that for three,
+/// and so on, up to the last number of threads for which it pays.
 const LOOK: u64 = 1_000;
 const FEW_THREADS: usize = 3;
 /// States of a first round after which the next ones are short too, and tell more than a look would.
 const SHORT: u64 = 500;
-/// States of a search that goes straight ahead, once there are delays and a brief search has found no short run.
+/// States of a search that goes straight ahead, once there are delays and a brief search has found no short
+/// run.
 const STRAIGHT: u64 = 3_000;
 /// With each turn, there are so many times as many states to spend.
 const GROWTH: u64 = 4;
-/// The explicit engine's later turns are so many times as long as the lazy one's: if its search comes to an end, that is an
-/// answer.
+/// The explicit engine's later turns are so many times as long as the lazy one's: if its search comes to an
+/// end, that is an answer.
 const LONGER: u64 = 3;
 
 /// States that the first SC check may store before that where values grow, perhaps for ever.
@@ -125,7 +126,8 @@ impl Turns<'_> {
     }
 }
 
-/// The engine's answer, unless it has spent its turn. If the effort is less than that, there is no point in further turns.
+/// The engine's answer, unless it has spent its turn. If the effort is less than that, there is no point in
+/// further turns.
 fn exhaust(engine: &mut dyn Engine, most: Budget, effort: Option<u64>) -> Result<Option<Checked>, Internal> {
     let budget = most.and(effort.map_or(Budget::UNLIMITED, Budget::states));
     Ok(match engine.turn(Allowance { exhaust: budget, ..Allowance::default() })? {
@@ -136,8 +138,8 @@ fn exhaust(engine: &mut dyn Engine, most: Budget, effort: Option<u64>) -> Result
     })
 }
 
-/// States that are worth spending on a program that is not robust, before its delays are built in: few beside those that
-/// it took to find that out.
+/// States that are worth spending on a program that is not robust, before its delays are built in: few beside
+/// those that it took to find that out.
 fn brief_look(program: &Program, so_far: u64) -> Option<Budget> {
     let threads = program.threads().len();
     let most = LOOK / (threads as u64).saturating_sub(1).max(1);

@@ -1,9 +1,9 @@
 //! Enumerates the states of the program under the asked memory model, SC or TSO.
 //!
-//! Under SC an exhausted search is a proof for finite programs. Under TSO with unbounded buffers it is one too,
-//! but a loop that stores ever new things has no finite space, and then a limit ends the search. With bounded
-//! buffers an exhausted search is a proof only if no buffer ever wanted to grow past the bound.
-//! Each turn begins anew.
+//! Under SC an exhausted search is a proof for finite programs. Under TSO with unbounded buffers it is one
+//! too, but a loop that stores ever new things has no finite space, and then a limit ends the search. With
+//! bounded buffers an exhausted search is a proof only if no buffer ever wanted to grow past the bound. Each
+//! turn begins anew.
 
 use super::{Allowance, Engine, EngineEntry, Internal, Options, Subject, Turn, confirm};
 use crate::certify::Checked;

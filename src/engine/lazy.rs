@@ -1,13 +1,13 @@
 //! Lazy TSO reachability (`[LazyTSO15]`, Algorithm 1): explore under SC, ask the oracle where store
 //! buffering could matter, build just that delay into the program, repeat.
 //!
-//! If the goal is SC-reachable in the program with its delays, its run projects to a TSO run of the user's program:
-//! violated. If that program is robust, SC has shown all that TSO can do: safe. The exact extension neither
-//! adds nor removes anything that TSO can reach, whatever the path, so both answers are right after any number of
-//! rounds, and threads of the same shape may be extended alongside the one that the oracle named. Programs
-//! without loops run out of paths to delay. With loops the rounds may go on for ever.
-//! Not here: goals that can hold inside a `lock` block. There the others' buffers are frozen and count as they are,
-//! which no SC run of an extended program shows; this engine says so and does not answer.
+//! If the goal is SC-reachable in the program with its delays, its run projects to a TSO run of the user's
+//! program: violated. If that program is robust, SC has shown all that TSO can do: safe. The exact extension
+//! neither adds nor removes anything that TSO can reach, whatever the path, so both answers are right after
+//! any number of rounds, and threads of the same shape may be extended alongside the one that the oracle
+//! named. Programs without loops run out of paths to delay. With loops the rounds may go on for ever. Not
+//! here: goals that can hold inside a `lock` block. There the others' buffers are frozen and count as they
+//! are, which no SC run of an extended program shows; this engine says so and does not answer.
 
 use super::{Allowance, Engine, EngineEntry, Internal, Options, Subject, Turn, confirm, settled};
 use crate::analysis::interval::{Interval, range};
@@ -211,8 +211,8 @@ impl<'a> Lazy<'a> {
         Err(Stop::Answered(confirmed))
     }
 
-    /// The SC check. Once there are delays, a goal is likely: a brief search for a short run, and then one that
-    /// heads for the goal.
+    /// The SC check. Once there are delays, a goal is likely: a brief search for a short run, and then one
+    /// that heads for the goal.
     fn search(&mut self, allowance: Allowance, round: &mut Round) -> Result<(Found, usize), Stop> {
         let Extended { program, goal } = &self.current;
         let Options { order, workers, reductions, .. } = *self.options;
@@ -240,7 +240,8 @@ impl<'a> Lazy<'a> {
         self.stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
     }
 
-    /// A delay by which TSO adds something to the program with its delays; if there is none, that is an answer.
+    /// A delay by which TSO adds something to the program with its delays; if there is none, that is an
+    /// answer.
     fn ask(&mut self, budget: Budget, round: &mut Round) -> Result<WantedDelay, Stop> {
         let goals = Goals::Several { patience: PATIENCE };
         let options = OracleOptions { known: self.known.clone(), ..self.options.oracle(goals) };
@@ -271,7 +272,8 @@ impl<'a> Lazy<'a> {
         }
     }
 
-    /// Builds the delay into its thread, and into those that have the same path and could use it for an attack.
+    /// Builds the delay into its thread, and into those that have the same path and could use it for an
+    /// attack.
     fn grow(&mut self, wanted: &WantedDelay, round: &mut Round) -> Result<(), Limit> {
         let WantedDelay { path: DelayedPath { thread, edges }, attacks } = wanted;
         let (store, load) = (edges[0], edges[edges.len() - 1]);
@@ -312,9 +314,9 @@ struct WantedDelay {
     attacks: Attacks,
 }
 
-/// Which of several paths is best built in? The longest covers most of what is to come, unless it goes round a loop: then
-/// its length says how often the search happened to go round, every time is built in, and a path without a loop is
-/// worth more. If all have loops, it is the shortest.
+/// Which of several paths is best built in? The longest covers most of what is to come, unless it goes round
+/// a loop: then its length says how often the search happened to go round, every time is built in, and a path
+/// without a loop is worth more. If all have loops, it is the shortest.
 fn worth(path: &[EdgeId]) -> (bool, isize) {
     let different: HashSet<&EdgeId> = path.iter().collect();
     let (simple, length) = (different.len() == path.len(), path.len() as isize);
@@ -345,8 +347,9 @@ fn kind(instr: &Instr) -> std::mem::Discriminant<Instr> {
     std::mem::discriminant(instr)
 }
 
-/// Can the clause hold while a thread is inside a block, so that it matters what is in the others' buffers? What is
-/// asked of one thread alone does not depend on them: their waiting stores might as well not have been issued.
+/// Can the clause hold while a thread is inside a block, so that it matters what is in the others' buffers?
+/// What is asked of one thread alone does not depend on them: their waiting stores might as well not have
+/// been issued.
 fn may_hold_in_block(program: &Program, clause: &Clause, held: &[Vec<bool>]) -> bool {
     let mut threads = Vec::new();
     let mut memory = false;

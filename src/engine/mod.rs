@@ -1,9 +1,9 @@
 //! The one door: a program and a goal go in, an [`Outcome`] comes out.
 //!
-//! Engines live side by side in this folder and do not know each other: `table` has them, `auto` gives them their turns,
-//! `subject` is what they are asked about. Whatever they claim
-//! is judged by `certify`, on the user's program: without evidence that it has confirmed there is no `violated`, no
-//! `not-robust` and no `racy`. A claim that it refutes is a bug in overtake and is reported as one, never as a verdict.
+//! Engines live side by side in this folder and do not know each other: `table` has them, `auto` gives them
+//! their turns, `subject` is what they are asked about. Whatever they claim is judged by `certify`, on the
+//! user's program: without evidence that it has confirmed there is no `violated`, no `not-robust` and no
+//! `racy`. A claim that it refutes is a bug in overtake and is reported as one, never as a verdict.
 
 mod auto;
 mod explicit;
@@ -105,14 +105,14 @@ fn unsearched(options: &Options, answer: Checked) -> Outcome {
     Outcome { answer, model, engine, safe_under_sc: false, stats, warnings: vec![] }
 }
 
-/// If the property holds under SC and the program is robust, does it hold under TSO? Not where it looks into `lock`
-/// blocks, while which other threads' stores are waiting.
+/// If the property holds under SC and the program is robust, does it hold under TSO? Not where it looks into
+/// `lock` blocks, while which other threads' stores are waiting.
 pub fn robustness_suffices(program: &Program, goal: &Goal) -> bool {
     lazy::sees_all(program, goal)
 }
 
-/// The program without loads and stores of what nobody really reads, as far as the goal is concerned: where the program
-/// that is left is robust, the goal has nothing from TSO. Edges keep their numbers.
+/// The program without loads and stores of what nobody really reads, as far as the goal is concerned: where
+/// the program that is left is robust, the goal has nothing from TSO. Edges keep their numbers.
 pub fn quiet(
     program: &Program,
     goal: &Goal,
@@ -137,8 +137,8 @@ pub fn extended(
     }
 }
 
-/// Witnesses of different attacks, as far as they are found before so many states are stored after the first. None, and
-/// no limit: the program is robust.
+/// Witnesses of different attacks, as far as they are found before so many states are stored after the first.
+/// None, and no limit: the program is robust.
 pub fn witnesses(
     program: &Program,
     options: &Options,
@@ -195,8 +195,8 @@ fn ask_oracle(
 
 /// Is the program free of triangular races? If so it is robust; if not it may be robust all the same.
 ///
-/// What a block counts as depends on its text, so the program is asked about as it is: what the text refutes is left
-/// out of the definition itself, and no switch changes the answer.
+/// What a block counts as depends on its text, so the program is asked about as it is: what the text refutes
+/// is left out of the definition itself, and no switch changes the answer.
 pub fn triangular(program: &Program, options: &Options, limits: &Limits) -> Result<RaceFreedom, Internal> {
     let Options { reductions, order, workers, .. } = *options;
     let reply = triangular::ask(program, &RaceOptions { reductions, order, workers }, limits)?;

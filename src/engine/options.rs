@@ -15,7 +15,8 @@ pub struct Options {
     /// States after which `auto` gives up, all searches together.
     pub effort: Option<u64>,
     pub reductions: Reductions,
-    /// Whether what the program's text refutes is left out: attacks, edges that no run takes, clauses that cannot hold.
+    /// Whether what the program's text refutes is left out: attacks, edges that no run takes, clauses that
+    /// cannot hold.
     pub pruning: Pruning,
     pub order: Order,
     pub workers: usize,

@@ -1,9 +1,9 @@
-//! Which engines are there, and what is an engine? A new one is a file of this folder and a line in [`ENGINES`]: the
-//! command line and its help read the table.
+//! Which engines are there, and what is an engine? A new one is a file of this folder and a line in
+//! [`ENGINES`]: the command line and its help read the table.
 //!
-//! An engine looks for the answer to one question, in turns: each goes on from where the last one ended, within a budget
-//! for each kind of search. Spending a budget is no answer and no limit of the user's. Who gets a turn, and when, is for
-//! `auto` to say; engines do not know each other.
+//! An engine looks for the answer to one question, in turns: each goes on from where the last one ended,
+//! within a budget for each kind of search. Spending a budget is no answer and no limit of the user's. Who
+//! gets a turn, and when, is for `auto` to say; engines do not know each other.
 
 use super::{Internal, Options, Subject, explicit, lazy};
 use crate::certify::Checked;

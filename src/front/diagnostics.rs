@@ -4,9 +4,9 @@
 //! place is kept once. Only so many are shown that a person would read them; the rest are counted.
 //! Nothing here knows the language, only names and places.
 //!
-//! A limit that is reached counts as a problem that has been reported, so that every stage ends as it does after a
-//! mistake: whoever has much to do spends steps here ([`Problems::spend`]). What is found to be wrong after that is not
-//! shown, for the file was not read to its end.
+//! A limit that is reached counts as a problem that has been reported, so that every stage ends as it does
+//! after a mistake: whoever has much to do spends steps here ([`Problems::spend`]). What is found to be wrong
+//! after that is not shown, for the file was not read to its end.
 
 use crate::front::{Diagnostic, Severity, Unread};
 use crate::limits::{Limit, Limits};

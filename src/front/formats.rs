@@ -1,5 +1,5 @@
-//! Which formats are there? The one table: a row says how a format is called, what its files end in, and how programs are
-//! read from it, written in it, and changed in the user's own text.
+//! Which formats are there? The one table: a row says how a format is called, what its files end in, and how
+//! programs are read from it, written in it, and changed in the user's own text.
 //!
 //! Whoever offers formats to users reads the table; what is behind a row is the business of its folder.
 
@@ -22,7 +22,8 @@ pub struct Format {
     pub what: &'static str,
     /// Do programs have parameters that the user may define?
     pub parameters: bool,
-    /// Are the lines of a program's instructions those of the file that was read? Not where programs are data.
+    /// Are the lines of a program's instructions those of the file that was read? Not where programs are
+    /// data.
     pub lines: bool,
     pub read: Option<ReadFormat>,
     pub write: Option<WriteFormat>,
@@ -186,8 +187,8 @@ fn alone(input: Result<Input, Unread>) -> Result<Contents, Unread> {
     input.map(|input| (input, None))
 }
 
-/// The bytes as text. The place of the first byte that is none is counted in what can be shown of the file, with a
-/// replacement character there.
+/// The bytes as text. The place of the first byte that is none is counted in what can be shown of the file,
+/// with a replacement character there.
 fn text(bytes: &[u8]) -> Result<&str, Unread> {
     str::from_utf8(bytes).map_err(|e| {
         let at = e.valid_up_to();

@@ -1,8 +1,8 @@
 //! From bytes to a [`Program`], and back: one file or folder per format.
 //!
 //! A front end sees the model, and the limits of what it may spend, and nothing else. Bad input is a list of
-//! [`Diagnostic`]s, each with its place in the file; who prints them, and how, is not decided here. A limit ends reading
-//! ([`Unread`]) and writing ([`Unwritten`]) as it ends everything else.
+//! [`Diagnostic`]s, each with its place in the file; who prints them, and how, is not decided here. A limit
+//! ends reading ([`Unread`]) and writing ([`Unwritten`]) as it ends everything else.
 
 mod cfg;
 mod const_fold;

@@ -1,9 +1,9 @@
 //! The user's own text with fences put in, comments and layout and all.
 //!
-//! Instructions are found by their lines alone, so what comes out is a guess: several instructions on one line, or one
-//! line for several threads, can make it wrong. Whoever asks reads the text again and compares the programs
-//! (`analysis::isomorphism`); where the guess was wrong, the program can still be written anew by its format's writer.
-//! How each language says things is its [`Dialect`], in its own folder.
+//! Instructions are found by their lines alone, so what comes out is a guess: several instructions on one
+//! line, or one line for several threads, can make it wrong. Whoever asks reads the text again and compares
+//! the programs (`analysis::isomorphism`); where the guess was wrong, the program can still be written anew
+//! by its format's writer. How each language says things is its [`Dialect`], in its own folder.
 
 /// How a language marks labels and writes a fence and a locked store.
 #[derive(Debug)]
@@ -12,8 +12,8 @@ pub struct Dialect {
     pub columns: bool,
     /// The word for a fence beside an instruction, without what separates it from the next one.
     pub fence: fn(instruction: &str) -> &'static str,
-    /// The rows that take the place of one; the last is that of the instruction, unless the fence is behind it: such an
-    /// edit comes after all others of its line.
+    /// The rows that take the place of one; the last is that of the instruction, unless the fence is behind
+    /// it: such an edit comes after all others of its line.
     pub edited: fn(row: &str, edit: &Edit) -> Option<Vec<String>>,
 }
 

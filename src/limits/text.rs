@@ -6,7 +6,8 @@ use std::fmt;
 /// Bytes that are written in one step.
 const STEP: usize = 8;
 
-/// A string to write to. The first limit that is reached ends the writing, with an error that means no more than that.
+/// A string to write to. The first limit that is reached ends the writing, with an error that means no more
+/// than that.
 #[derive(Debug)]
 pub struct Text<'l> {
     text: String,

@@ -1,5 +1,5 @@
 //! Which of the states that differ by the names of threads alone is stored? One representative of each orbit
-//! [IpDill96].
+//! `[IpDill96]`.
 //!
 //! For every group of interchangeable threads (`automorphism`) the members are sorted by what they and their
 //! cells hold, and the state is renamed accordingly: locations, registers, cells, buffers, the owner of the

@@ -219,7 +219,8 @@ impl<A> Expr<A> {
         }
     }
 
-    /// A condition that never fails itself: does the expression have a value, that is, does it not divide by zero?
+    /// A condition that never fails itself: does the expression have a value, that is, does it not divide by
+    /// zero?
     pub fn defined(&self) -> Expr<A>
     where
         A: Clone,

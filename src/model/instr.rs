@@ -98,7 +98,8 @@ impl Instr {
         matches!(self, Instr::Store { .. } | Instr::Rmw { .. })
     }
 
-    /// Does the thread wait here, under TSO, until its own store buffer is empty? No store stays in the buffer past it.
+    /// Does the thread wait here, under TSO, until its own store buffer is empty? No store stays in the
+    /// buffer past it.
     pub fn drains_buffer(&self) -> bool {
         matches!(self, Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock)
     }

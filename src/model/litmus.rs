@@ -1,7 +1,8 @@
-//! What does a litmus test say beside its program? Its name, what its final states are to show, and its condition.
+//! What does a litmus test say beside its program? Its name, what its final states are to show, and its
+//! condition.
 //!
-//! Plain data for whoever lists final states. The condition is also a property of the program, so that `check` needs
-//! nothing from here.
+//! Plain data for whoever lists final states. The condition is also a property of the program, so that
+//! `check` needs nothing from here.
 
 use super::{Atom, Pred, Program, PropertyKind, Value};
 

@@ -1,7 +1,7 @@
 //! What is a program? Threads as control-flow graphs over one shared memory, and what is asked of them.
 //!
-//! A [`Program`] is a value: checked once when it is built, never edited afterwards. What can be said of all its runs is
-//! found in `analysis`.
+//! A [`Program`] is a value: checked once when it is built, never edited afterwards. What can be said of all
+//! its runs is found in `analysis`.
 
 pub mod expr;
 pub mod instr;

@@ -355,7 +355,8 @@ impl Thread {
         nodes.map(|node| Loc(node.index() as u32)).collect()
     }
 
-    /// Per location whether a path leads there from one of `seeds`, themselves included, along edges that `open` lets pass.
+    /// Per location whether a path leads there from one of `seeds`, themselves included, along edges that
+    /// `open` lets pass.
     pub fn reachable_from(
         &self,
         seeds: impl IntoIterator<Item = Loc>,
@@ -364,7 +365,8 @@ impl Thread {
         self.marked(&EdgeFiltered::from_fn(&self.graph, |e| open(e.weight())), seeds)
     }
 
-    /// Per location whether a path leads from it to one of `seeds`, themselves included, along edges that `open` lets pass.
+    /// Per location whether a path leads from it to one of `seeds`, themselves included, along edges that
+    /// `open` lets pass.
     pub fn reaching(&self, seeds: impl IntoIterator<Item = Loc>, open: impl Fn(&Edge) -> bool) -> Vec<bool> {
         self.marked(Reversed(&EdgeFiltered::from_fn(&self.graph, |e| open(e.weight()))), seeds)
     }

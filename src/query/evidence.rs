@@ -34,7 +34,7 @@ pub enum Against {
 }
 
 /// A run that no SC run is like: a thread delays a store past a load of its own, and what other threads do
-/// after the load leads back to the store ([LazyTSO15], Figure 5).
+/// after the load leads back to the store (`[LazyTSO15]`, Figure 5).
 #[derive(Clone, Debug)]
 pub struct Witness {
     /// The whole computation, from the initial state.

@@ -1,11 +1,11 @@
 //! The search itself: one loop, whatever the machine, the order and the number of workers.
 //!
 //! A task is a stored state and the threads to explore from it; `frontier` says which comes next. A worker
-//! takes tasks in batches: it expands them all, then looks their successors up, a slice at once, which hides most
-//! of the time that memory takes to answer. Between slices it publishes its counts and lets the table of `visited`
-//! grow; between batches it looks at the limits. The search ends when the goals that are wanted are found, a limit is
-//! hit, or no task is left anywhere.
-//! Invariant: a state is put into the frontier once when it is new, and again for each thread that wakes up.
+//! takes tasks in batches: it expands them all, then looks their successors up, a slice at once, which hides
+//! most of the time that memory takes to answer. Between slices it publishes its counts and lets the table of
+//! `visited` grow; between batches it looks at the limits. The search ends when the goals that are wanted are
+//! found, a limit is hit, or no task is left anywhere. Invariant: a state is put into the frontier once when
+//! it is new, and again for each thread that wakes up.
 
 use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Task, Ties};
 use super::shorten::shortened;
@@ -20,16 +20,16 @@ use std::time::{Duration, Instant};
 
 /// Tasks that are expanded before their successors are looked up.
 const BATCH: usize = 32;
-/// A search that follows its last or best find would not be one if it took many tasks at once: a few, and a few more once
-/// it is no longer small.
+/// A search that follows its last or best find would not be one if it took many tasks at once: a few, and a
+/// few more once it is no longer small.
 const EAGER_BATCH: usize = 2;
 const LATER_BATCH: usize = 8;
 /// The number of tasks that wait is known up to so many for each worker.
 const ROUGHLY: u64 = 256;
 /// A state of more words than this, on average, counts for several.
 const LONG_STATE: u64 = 16;
-/// Successors that are looked up at once: enough to hide the time that memory takes, and few enough that little room
-/// need be kept for them.
+/// Successors that are looked up at once: enough to hide the time that memory takes, and few enough that
+/// little room need be kept for them.
 const SLICE: usize = 64;
 /// A batch that takes longer than this is slow: states are large, or threads run far without stopping.
 const SLOW: Duration = Duration::from_millis(2);
@@ -43,12 +43,12 @@ const BASE_BYTES: u64 = 6 << 20;
 /// States between two looks at the memory of the process.
 const LOOK: u64 = 4096;
 
-/// This part of the memory is left for what is only guessed: queues that have grown and not yet let go of their old
-/// room, tables of searches before, and whatever else the allocator keeps.
+/// This part of the memory is left for what is only guessed: queues that have grown and not yet let go of
+/// their old room, tables of searches before, and whatever else the allocator keeps.
 const SLACK: u64 = 8;
 
-/// Explores from the machine's initial state, until the goals that are wanted are found, everything has been visited, or
-/// a limit is reached.
+/// Explores from the machine's initial state, until the goals that are wanted are found, everything has been
+/// visited, or a limit is reached.
 pub fn explore<M: Machine>(machine: &M, limits: &Limits, search: Search) -> Found {
     match explore_within(machine, limits, search, Budget::UNLIMITED) {
         Ok(found) => found,
@@ -56,8 +56,8 @@ pub fn explore<M: Machine>(machine: &M, limits: &Limits, search: Search) -> Foun
     }
 }
 
-/// The same within a budget. Where the user allows no more states than the budget does, reaching that many is the user's
-/// limit.
+/// The same within a budget. Where the user allows no more states than the budget does, reaching that many is
+/// the user's limit.
 pub fn explore_within<M: Machine>(
     machine: &M,
     limits: &Limits,
@@ -238,8 +238,8 @@ impl<M: Machine> Run<'_, M> {
         true
     }
 
-    /// Looks up what was found, and puts what is new into the frontier. So many states were stored before: patience is
-    /// counted in whole batches, however they are sliced.
+    /// Looks up what was found, and puts what is new into the frontier. So many states were stored before:
+    /// patience is counted in whole batches, however they are sliced.
     fn look_up(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier, before: u64) {
         let Desk { scratch, corner, found, slots, transitions, .. } = desk;
         for slice in found.entries.chunks_mut(SLICE) {
@@ -284,8 +284,8 @@ impl<M: Machine> Run<'_, M> {
         found.clear();
     }
 
-    /// Publishes what the worker has added, and sees to it that there is room for so many more. If there is none, the
-    /// search ends.
+    /// Publishes what the worker has added, and sees to it that there is room for so many more. If there is
+    /// none, the search ends.
     fn make_room(&self, corner: &mut Corner, wanted: usize) -> bool {
         // Each of the other workers may add a slice before it next says so.
         let room = wanted + SLICE * (self.search.workers - 1);

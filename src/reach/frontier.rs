@@ -1,7 +1,7 @@
-//! What is explored next? Frontiers hold tasks: a queue (breadth first, for short traces), a stack (depth first), or
-//! one queue for each rank (best first). Several workers have one each and take from each other when theirs is empty:
-//! crossbeam's stealing queues for the first two orders, ranked queues behind locks for the third.
-//! Invariant: a task is handed out once.
+//! What is explored next? Frontiers hold tasks: a queue (breadth first, for short traces), a stack (depth
+//! first), or one queue for each rank (best first). Several workers have one each and take from each other
+//! when theirs is empty: crossbeam's stealing queues for the first two orders, ranked queues behind locks for
+//! the third. Invariant: a task is handed out once.
 
 use super::visited::Offset;
 use super::{Sleep, Wanted};

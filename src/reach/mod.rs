@@ -1,9 +1,9 @@
 //! Can the goal be reached? One search that knows no program and no memory model.
 //!
-//! A [`Machine`] says what can happen; `pack` writes states down, `visited` remembers them, `frontier` says which comes
-//! next, `explore` is the loop, within a `budget` if there is one, and `shorten` makes the run that was found shorter. Machines know nothing of frontiers
-//! and workers.
-//! Not here: judging runs. What comes out is a sequence of decisions; `semantics` replays it.
+//! A [`Machine`] says what can happen; `pack` writes states down, `visited` remembers them, `frontier` says
+//! which comes next, `explore` is the loop, within a `budget` if there is one, and `shorten` makes the run
+//! that was found shorter. Machines know nothing of frontiers and workers. Not here: judging runs. What comes
+//! out is a sequence of decisions; `semantics` replays it.
 
 mod budget;
 mod explore;
@@ -64,7 +64,8 @@ pub trait Machine: Sync {
     /// A goal with this number was reached.
     fn reached(&self, _number: usize) {}
 
-    /// The decisions along a line of stored states, each found from the one before it, from an initial state on.
+    /// The decisions along a line of stored states, each found from the one before it, from an initial state
+    /// on.
     fn trace(&self, line: &[Vec<u64>], limits: &Limits) -> Result<Vec<Action>, Limit>;
 }
 

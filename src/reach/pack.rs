@@ -138,8 +138,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// One field per slot with more than one value; widest first, each into the first recent word with room. The slots of
-    /// a group lie in one word, if they can.
+    /// One field per slot with more than one value; widest first, each into the first recent word with room.
+    /// The slots of a group lie in one word, if they can.
     pub fn new(groups: impl IntoIterator<Item = Vec<(usize, Interval)>>) -> Layout {
         let mut varying: Vec<(u32, Vec<(usize, Interval)>)> = Vec::new();
         for mut group in groups {

@@ -1,8 +1,9 @@
-//! A shorter way to the same state. A search that hunts goes far afield, and nobody reads a trace of a hundred thousand steps.
+//! A shorter way to the same state. A search that hunts goes far afield, and nobody reads a trace of a
+//! hundred thousand steps.
 //!
-//! The states along the line are searched breadth first for steps that lead from one to a much later one; what lies aside of
-//! the line is not looked at, so this costs little beside the search that found it. Every two neighbours of the
-//! result are a step of the machine, as they were before.
+//! The states along the line are searched breadth first for steps that lead from one to a much later one;
+//! what lies aside of the line is not looked at, so this costs little beside the search that found it. Every
+//! two neighbours of the result are a step of the machine, as they were before.
 
 use super::{Machine, Sink, Sleep, Wanted};
 use crate::query::Limits;
@@ -53,7 +54,8 @@ pub fn shortened<M: Machine>(machine: &M, line: Vec<Vec<u64>>, limits: &Limits) 
     }
     let last = line.len() - 1;
     let mut way: Vec<usize> = std::iter::successors(Some(last), |&i| from[i]).collect();
-    // A machine may leave out steps to what was found already, and there may be no time; then the line is as good as any.
+    // A machine may leave out steps to what was found already, and there may be no time; then the line is as
+    // good as any.
     if way.last() != Some(&0) {
         return line;
     }

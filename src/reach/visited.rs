@@ -1,13 +1,13 @@
 //! Have we been here before? The exact set of visited states, shared by all workers without locks on the way.
 //!
 //! States are runs of machine words in an append-only arena, each behind a header word that holds its parent,
-//! its length and its sleep set. The table beside it has one word per state: the top 30 bits of its hash as
-//! a tag, and where it lies in the arena. A state counts as seen only if all its words are equal: tags
-//! save comparisons, they never decide. Slots are claimed by compare-and-swap after the record is written, so a
-//! reader that finds a slot finds the whole record. The place of a slot follows the top bits of the hash, which
-//! the tag keeps, so growing the table is one pass over it and needs no rehashing; for that all workers pause
-//! (they hold the table's read lock only for a batch of work at a time).
-//! Invariant: an offset, once handed out, names the same state for the life of the set.
+//! its length and its sleep set. The table beside it has one word per state: the top 30 bits of its hash as a
+//! tag, and where it lies in the arena. A state counts as seen only if all its words are equal: tags save
+//! comparisons, they never decide. Slots are claimed by compare-and-swap after the record is written, so a
+//! reader that finds a slot finds the whole record. The place of a slot follows the top bits of the hash,
+//! which the tag keeps, so growing the table is one pass over it and needs no rehashing; for that all workers
+//! pause (they hold the table's read lock only for a batch of work at a time). Invariant: an offset, once
+//! handed out, names the same state for the life of the set.
 
 use bytemuck::{try_zeroed_slice_box, zeroed_slice_box};
 use foldhash::fast::FixedState;
@@ -25,9 +25,9 @@ const ROOT: u64 = OFFSET_MASK;
 /// The longest state that fits a header's length field.
 pub const MAX_WORDS: usize = (1 << LEN_BITS) - 1;
 
-/// The arena's chunks double in size up to a largest. All are so large that an allocator hands them out as pages of
-/// their own, which cost nothing until they are touched and go back at once: a process may search many times,
-/// and what one search has used must not count against the next.
+/// The arena's chunks double in size up to a largest. All are so large that an allocator hands them out as
+/// pages of their own, which cost nothing until they are touched and go back at once: a process may search
+/// many times, and what one search has used must not count against the next.
 const FIRST_CHUNK_BITS: u32 = 23;
 const LAST_CHUNK_BITS: u32 = 24;
 const DOUBLING: usize = (LAST_CHUNK_BITS - FIRST_CHUNK_BITS) as usize;
@@ -35,8 +35,8 @@ const DOUBLING: usize = (LAST_CHUNK_BITS - FIRST_CHUNK_BITS) as usize;
 const DOUBLED: usize = ((1 << DOUBLING) - 1) << FIRST_CHUNK_BITS;
 const MAX_OFFSET: usize = 1 << OFFSET_BITS;
 const CHUNKS: usize = DOUBLING + ((MAX_OFFSET - DOUBLED) >> LAST_CHUNK_BITS);
-/// Words that a worker takes from the arena at a time: few while there are few, so that little is taken in vain; more
-/// later, so that workers seldom meet.
+/// Words that a worker takes from the arena at a time: few while there are few, so that little is taken in
+/// vain; more later, so that workers seldom meet.
 const FIRST_BLOCK: usize = 1 << 6;
 const LAST_BLOCK: usize = 1 << 9;
 /// The part of the arena so far that one block may be.
@@ -360,7 +360,8 @@ fn refill_table(larger: &[AtomicU64], old: &[AtomicU64]) {
     }
 }
 
-/// How far a table is filled before it grows. Beyond its room there are always free slots, where probing ends.
+/// How far a table is filled before it grows. Beyond its room there are always free slots, where probing
+/// ends.
 fn most_states(capacity: usize) -> usize {
     if capacity < LARGE_TABLE { capacity / 4 * 3 } else { capacity / 2 }
 }

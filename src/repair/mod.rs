@@ -1,4 +1,4 @@
-//! Which fewest fences repair the program? An implicit hitting set ([MorenoKarp13]), which gives optimal
+//! Which fewest fences repair the program? An implicit hitting set (`[MorenoKarp13]`), which gives optimal
 //! answers.
 //!
 //! A run against the aim is a *core*: the changes of which at least one is needed to prevent it. For a

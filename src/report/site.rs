@@ -86,7 +86,7 @@ impl Side {
     }
 }
 
-/// `thread p: a fence before line 3, at `wait`: `load r, [x]``.
+/// ``thread p: a fence before line 3, at `wait`: `load r, [x]` ``.
 pub fn place(program: &Program, change: Change) -> String {
     let site = Site::of(program, change);
     let what = match (change, site.side) {

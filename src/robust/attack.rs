@@ -1,12 +1,12 @@
-//! Which stores could be overtaken by which loads, and matter? An *attack* is a thread, a store that it delays
-//! and a later load that overtakes it. One delaying thread suffices (`[LazyTSO15]`, Lemma 6), so trying
-//! all attacks settles robustness.
+//! Which stores could be overtaken by which loads, and matter? An *attack* is a thread, a store that it
+//! delays and a later load that overtakes it. One delaying thread suffices (`[LazyTSO15]`, Lemma 6), so
+//! trying all attacks settles robustness.
 //!
 //! Most attacks are refuted by the program's text: every way from the store to the load has a fence or a
 //! locked instruction; nobody else writes what is loaded or touches what is stored; or the other threads have
-//! no chain of conflicts from the load back to the store (the critical cycles of `[ShashaSnir88]`). What is left
-//! goes to `machine`, which looks for a run.
-//! Invariant: sets of cells are over-approximated, so an attack that is dropped here cannot succeed.
+//! no chain of conflicts from the load back to the store (the critical cycles of `[ShashaSnir88]`). What is
+//! left goes to `machine`, which looks for a run. Invariant: sets of cells are over-approximated, so an
+//! attack that is dropped here cannot succeed.
 
 use crate::analysis::access::{self, Access, Futures};
 use crate::analysis::interval::Intervals;
@@ -31,8 +31,8 @@ pub struct DelayedStore {
     pub loads: usize,
 }
 
-/// The loads of a thread that may be worth overtaking a store, for all stores of which the text says the same. Not all of
-/// them need be ahead of each: a thread that comes to one has come there without a fence.
+/// The loads of a thread that may be worth overtaking a store, for all stores of which the text says the
+/// same. Not all of them need be ahead of each: a thread that comes to one has come there without a fence.
 #[derive(Clone, Debug, Default)]
 pub struct Overtakers {
     /// By the numbers of their edges.
@@ -137,8 +137,8 @@ impl Attacks {
         left: Vec<(&Stored, usize)>,
         limits: &Limits,
     ) -> Result<(), Limit> {
-        // With many cells there would be many sets of loads. Loads of a store's own cell may stay among its overtakers, for
-        // they never overtake it anyway.
+        // With many cells there would be many sets of loads. Loads of a store's own cell may stay among its
+        // overtakers, for they never overtake it anyway.
         let apart = access::is_exact(program);
         let mut known: HashMap<(u64, Option<Value>), usize> = HashMap::new();
         for (stored, count) in left {
@@ -243,8 +243,8 @@ impl Loads {
     }
 }
 
-/// Some loads of a thread, by their numbers, and how many there are of each kind. In pieces, which sets share where they
-/// are the same.
+/// Some loads of a thread, by their numbers, and how many there are of each kind. In pieces, which sets share
+/// where they are the same.
 #[derive(Clone)]
 struct Ahead {
     loads: Vec<Rc<[u64]>>,
@@ -291,8 +291,9 @@ impl Ahead {
     }
 }
 
-/// Tells of every store which loads lie ahead of it with no fence in between. From the end of the thread's graph to its
-/// beginning, cycles taken as one: the loads ahead of a place are those of the places that follow, and its own.
+/// Tells of every store which loads lie ahead of it with no fence in between. From the end of the thread's
+/// graph to its beginning, cycles taken as one: the loads ahead of a place are those of the places that
+/// follow, and its own.
 fn for_each_ahead<'a>(
     thread: &Thread,
     stores: &'a [Stored],
@@ -354,8 +355,8 @@ struct Text<'a> {
     /// Per thread and edge.
     access: Vec<Vec<Access>>,
     futures: Futures,
-    /// Per thread: what an instruction touches, and all that the thread may touch once it has done that, with everything
-    /// before it in a block. Each pair once.
+    /// Per thread: what an instruction touches, and all that the thread may touch once it has done that, with
+    /// everything before it in a block. Each pair once.
     helping: Vec<HashSet<(Access, Access)>>,
 }
 
@@ -438,8 +439,8 @@ impl<'a> Judge<'a> {
         Judge { text, t, pruning, others, after: HashMap::new() }
     }
 
-    /// What the text says of each set of cells that is loaded, against the stores that may touch certain cells. Of loads
-    /// of a store's own address, more is known.
+    /// What the text says of each set of cells that is loaded, against the stores that may touch certain
+    /// cells. Of loads of a store's own address, more is known.
     fn sentence(&mut self, stored: u64, loads: &Loads, limits: &Limits) -> Result<Vec<Refuted>, Limit> {
         loads.cells.iter().map(|&loaded| self.verdict(stored, loaded, limits)).collect()
     }

@@ -1,8 +1,8 @@
 //! Which delayed paths are built in already? Where a program is extended without taking anything away, the
 //! same witness is still there afterwards. So the paths that were handed out are kept, as the instructions of
-//! the user's program that they stand for (the projection h of [LazyTSO15], section 3.1), and an attack along
-//! one of them does not count again. A store that was issued before and now goes to memory stands for more
-//! than its instruction: it is told apart.
+//! the user's program that they stand for (the projection h of `[LazyTSO15]`, section 3.1), and an attack
+//! along one of them does not count again. A store that was issued before and now goes to memory stands for
+//! more than its instruction: it is told apart.
 //!
 //! The paths of all threads form one tree; following a path is walking down.
 

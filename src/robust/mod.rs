@@ -1,4 +1,4 @@
-//! Do SC and TSO differ for this program? The robustness oracle ([LazyTSO15], section 4; [Robust13]).
+//! Do SC and TSO differ for this program? The robustness oracle (`[LazyTSO15]`, section 4; `[Robust13]`).
 //!
 //! A program is robust if every TSO run has the happens-before relation of some SC run. It is not robust if
 //! and only if some run has the shape of a *witness*: one thread delays a store past a load of its own, and

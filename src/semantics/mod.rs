@@ -94,8 +94,8 @@ fn trap(program: &Program, state: &State, t: ThreadId, instr: &Instr) -> Option<
     }
 }
 
-/// What a thread may pick when it takes an edge: a value of the range of an `any`, and nothing elsewhere. With
-/// that, an edge has at most one step.
+/// What a thread may pick when it takes an edge: a value of the range of an `any`, and nothing elsewhere.
+/// With that, an edge has at most one step.
 fn choices(instr: &Instr) -> impl Iterator<Item = Option<Value>> {
     let (lo, hi, any) = match instr {
         Instr::Any { lo, hi, .. } => (*lo, *hi, true),
@@ -126,8 +126,9 @@ fn decided<'a>(
     edges(program, state, t).into_iter().find(|(id, e)| *id == edge && picked(&e.instr))
 }
 
-/// The step of a thread on one edge, if neither memory nor buffers have a say in it: a local one, or an error. `None` if
-/// the instruction is one that the memory model has to explain, and nothing in place of the step if there is none.
+/// The step of a thread on one edge, if neither memory nor buffers have a say in it: a local one, or an
+/// error. `None` if the instruction is one that the memory model has to explain, and nothing in place of the
+/// step if there is none.
 fn local_step(
     program: &Program,
     state: &State,

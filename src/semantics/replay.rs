@@ -1,7 +1,7 @@
 //! Is this sequence of events a computation of the program? If not, at which event, and why?
 //!
-//! The small judge of the clever engines. `perform` turns an engine's decisions into events by walking them on
-//! the plain machine; `replay` walks finished events again and compares every address, value and source.
+//! The small judge of the clever engines. `perform` turns an engine's decisions into events by walking them
+//! on the plain machine; `replay` walks finished events again and compares every address, value and source.
 //! The events' indices (which store a load read from, which store a flush completes) are kept here, because
 //! states do not remember where their buffered stores came from.
 

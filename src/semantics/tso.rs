@@ -1,10 +1,10 @@
 //! Total store order: a FIFO buffer per thread between it and memory (`[LazyTSO15]`, Figure 2;
 //! `[Owens09]` is where x86 gets it from).
 //!
-//! (ST) a store appends to the own buffer; (MEM) the oldest entry goes to memory at any time; (LB) a load takes
-//! the newest matching entry of the own buffer, (LM) else memory; (F) a fence needs the own buffer empty.
-//! Locked instructions need the own buffer empty and act on memory directly. While a `lock` … `unlock` block
-//! is held, no other thread reads memory or flushes.
+//! (ST) a store appends to the own buffer; (MEM) the oldest entry goes to memory at any time; (LB) a load
+//! takes the newest matching entry of the own buffer, (LM) else memory; (F) a fence needs the own buffer
+//! empty. Locked instructions need the own buffer empty and act on memory directly. While a `lock` … `unlock`
+//! block is held, no other thread reads memory or flushes.
 
 use super::{Pending, State, Step, choices, decided, edges, local_step, modified, sc, step};
 use crate::model::{Edge, EdgeId, Instr, Program, ThreadId, Value};

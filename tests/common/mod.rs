@@ -539,8 +539,9 @@ pub fn pointed_program(shape: Shape, model: Model) -> impl Strategy<Value = Show
     })
 }
 
-/// Random programs whose goal leaves their registers alone until all is over: it names what memory holds, and where some
-/// threads stand, at some point of one of their own runs, or also the registers if all threads have ended there.
+/// Random programs whose goal leaves their registers alone until all is over: it names what memory holds, and
+/// where some threads stand, at some point of one of their own runs, or also the registers if all threads
+/// have ended there.
 pub fn overseen_program(shape: Shape) -> impl Strategy<Value = Shown> {
     let choices = prop::collection::vec(any::<usize>(), 1..40);
     (program(shape), choices, any::<u32>()).prop_map(move |(Shown(program), choices, mask)| {
@@ -574,7 +575,8 @@ impl std::fmt::Debug for Shown {
     }
 }
 
-/// What a thread of a template does in one line; `i` is its index, and a place to go to is always ahead or at `start`.
+/// What a thread of a template does in one line; `i` is its index, and a place to go to is always ahead or at
+/// `start`.
 const TEMPLATE_LINES: &[&str] = &[
     "store [x], i",
     "store [x], 0",
@@ -635,7 +637,8 @@ const STRANGERS: &[&str] = &[
     "load r, [y]; assume r == 2; store [x], 1",
 ];
 
-/// A program whose threads are copies of one, but for an index that they store, compare and find their cells with.
+/// A program whose threads are copies of one, but for an index that they store, compare and find their cells
+/// with.
 pub fn template_program(most_threads: i64, loops: bool) -> impl Strategy<Value = Shown> {
     let lines = prop::collection::vec(prop::sample::select(TEMPLATE_LINES), 2..6);
     let parts = (lines, prop::sample::select(TEMPLATE_GOALS), prop::sample::select(STRANGERS));

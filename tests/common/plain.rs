@@ -1,8 +1,10 @@
-//! TSO once more, read plainly and apart from `semantics`: final states alone. A thread that goes wrong stays where it is.
+//! TSO once more, read plainly and apart from `semantics`: final states alone. A thread that goes wrong stays
+//! where it is.
 //!
-//! A state is one list of numbers per thread and one for memory. Nothing is shared with the machines of the crate but
-//! the program itself and the values of its expressions. What counts at the end: all threads stand at their ends, and
-//! nothing can be flushed any more, be it because buffers are empty or because a block holds memory for good.
+//! A state is one list of numbers per thread and one for memory. Nothing is shared with the machines of the
+//! crate but the program itself and the values of its expressions. What counts at the end: all threads stand
+//! at their ends, and nothing can be flushed any more, be it because buffers are empty or because a block
+//! holds memory for good.
 
 use overtake::model::{Atom, Edge, Instr, Program, RegExpr, RmwOp, ThreadId, Value};
 use std::collections::{BTreeSet, HashSet, VecDeque};
@@ -21,7 +23,8 @@ struct Machine {
     bus: Option<usize>,
 }
 
-/// The values of what is observed in final states with empty buffers, and in those with stores that are frozen.
+/// The values of what is observed in final states with empty buffers, and in those with stores that are
+/// frozen.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Finals {
     pub drained: BTreeSet<Vec<Value>>,

@@ -22,9 +22,9 @@ pub enum Got {
 /// What a thread did: the edge it took, the value it chose, what it read.
 type Done = (EdgeId, Option<Value>, Option<Got>);
 
-/// What remains of a computation if unrelated events may change places: what each thread did and from where it read,
-/// and in which order each cell was written. Two computations with the same happens-before relation have the same
-/// dependencies, and the other way round.
+/// What remains of a computation if unrelated events may change places: what each thread did and from where
+/// it read, and in which order each cell was written. Two computations with the same happens-before relation
+/// have the same dependencies, and the other way round.
 ///
 /// Stores that are in no cell's list are still in the buffer. So the dependencies determine the state,
 /// and all that can follow.
@@ -165,10 +165,11 @@ pub fn sc_dependencies(program: &Program, steps: usize) -> Option<HashSet<Depend
     Some(all)
 }
 
-/// Is the program robust? It is iff no TSO computation that leaves all buffers empty has a cyclic happens-before
-/// relation. `None` if it takes more steps to say.
+/// Is the program robust? It is iff no TSO computation that leaves all buffers empty has a cyclic
+/// happens-before relation. `None` if it takes more steps to say.
 ///
-/// One computation for each set of dependencies will do, since they determine both the relation and what can follow.
+/// One computation for each set of dependencies will do, since they determine both the relation and what can
+/// follow.
 pub fn brute_robust(program: &Program, steps: usize) -> Option<bool> {
     let mut cyclic = false;
     let all = runs(program, Model::Tso, Wanted::OneOfAKind, steps, &mut |run| {

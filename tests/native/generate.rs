@@ -1,7 +1,7 @@
 //! Which snippets are tried? Random ones, each made from its number alone.
 //!
-//! Lines are proposed without much thought, and taken if `State` lets them stand behind those before them. Numbers are mostly
-//! such that something happens at the edge of a width.
+//! Lines are proposed without much thought, and taken if `State` lets them stand behind those before them.
+//! Numbers are mostly such that something happens at the edge of a width.
 
 use super::snippet::*;
 use super::state::State;
@@ -275,7 +275,8 @@ impl Maker {
         if arch == Arch::X86 || self.random.once_in(6) { 32 } else { 64 }
     }
 
-    /// An element of a variable of this width, if there is one: by its name, with an index, or through a pointer.
+    /// An element of a variable of this width, if there is one: by its name, with an index, or through a
+    /// pointer.
     fn memory(&mut self, snippet: &Snippet, bits: u32, before: &mut Vec<Line>) -> Operand {
         let pointer = snippet.pointer.map(|_| (snippet.variables.len(), snippet.arch.bits(), 1));
         let variables = snippet.variables.iter().enumerate().map(|(i, v)| (i, v.bits, v.init.len()));

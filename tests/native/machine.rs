@@ -1,5 +1,5 @@
-//! What does the processor of this machine do? Snippets are assembled into one program without a library, which runs them
-//! one after the other and writes down what they left behind.
+//! What does the processor of this machine do? Snippets are assembled into one program without a library,
+//! which runs them one after the other and writes down what they left behind.
 
 use super::snippet::*;
 use super::text::assembly;

@@ -1,5 +1,6 @@
-//! Do instructions mean what the processor makes of them? Random snippets of one thread run on this machine, and are
-//! explored as litmus tests; every register, variable and flag must be the same. `OVERTAKE_PROGRAMS` widens it.
+//! Do instructions mean what the processor makes of them? Random snippets of one thread run on this machine,
+//! and are explored as litmus tests; every register, variable and flag must be the same. `OVERTAKE_PROGRAMS`
+//! widens it.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,7 +1,8 @@
 //! Which snippets may be compared with the processor?
 //!
-//! What the processor leaves open must not be looked at: flags that an instruction leaves undefined, and numbers made from
-//! addresses, since addresses are others here and there. `State` keeps track of both, and refuses lines that would look.
+//! What the processor leaves open must not be looked at: flags that an instruction leaves undefined, and
+//! numbers made from addresses, since addresses are others here and there. `State` keeps track of both, and
+//! refuses lines that would look.
 
 use super::snippet::*;
 

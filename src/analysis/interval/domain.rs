@@ -1,5 +1,5 @@
-//! What can an operation give, if its operands lie in intervals? The interval domain: join, arithmetic, and what a
-//! comparison leaves of an operand once it is known to hold.
+//! What can an operation give, if its operands lie in intervals? The interval domain: join, arithmetic, and
+//! what a comparison leaves of an operand once it is known to hold.
 //!
 //! Every result covers all values that the operands can give; one that may wrap is the full range.
 

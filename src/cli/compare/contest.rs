@@ -1,6 +1,6 @@
-//! Everybody takes turns: for each program and each question all contestants prepare once, then run again and again, in
-//! changing order. Who ran out at one size is not tried at a larger one, and who ran out or failed is not repeated.
-//! What happens where answers differ is in `dispute`.
+//! Everybody takes turns: for each program and each question all contestants prepare once, then run again and
+//! again, in changing order. Who ran out at one size is not tried at a larger one, and who ran out or failed
+//! is not repeated. What happens where answers differ is in `dispute`.
 
 use super::files::Folder;
 use super::peers::{self, Contestant};
@@ -88,7 +88,8 @@ impl<'a> Contest<'a> {
         Comparison { circumstances, disagreements: Vec::new(), rows: Vec::new() }
     }
 
-    /// Adds the rows of one program, or of as many questions about it as there is time for before Ctrl-C comes.
+    /// Adds the rows of one program, or of as many questions about it as there is time for before Ctrl-C
+    /// comes.
     pub fn compare(
         &self,
         subject: &Subject,
@@ -128,7 +129,8 @@ impl<'a> Contest<'a> {
         Asked { question, file, define: &subject.define, workers, memory, property, cat: &self.cat }
     }
 
-    /// One question about one program, to everybody who can answer it. After Ctrl-C the rows are those that have runs.
+    /// One question about one program, to everybody who can answer it. After Ctrl-C the rows are those that
+    /// have runs.
     fn ask(
         &self,
         subject: &Subject,
@@ -195,7 +197,8 @@ impl<'a> Contest<'a> {
         Some(format!("it ran out at {}", smaller.title()))
     }
 
-    /// Writes the program down and does what has to be done once. Who fails here has had a run, with that end.
+    /// Writes the program down and does what has to be done once. Who fails here has had a run, with that
+    /// end.
     fn prepare<'b>(
         &self,
         subject: &Subject,

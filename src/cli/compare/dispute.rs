@@ -1,5 +1,5 @@
-//! Two answers to one question. What can settle it is asked, under the same limits, and the program is kept as everybody
-//! was given it. Who is right is decided in `compare::judge`.
+//! Two answers to one question. What can settle it is asked, under the same limits, and the program is kept
+//! as everybody was given it. Who is right is decided in `compare::judge`.
 
 use super::contest::{Contest, fresh};
 use super::files::Folder;

@@ -1,4 +1,5 @@
-//! The folder of results. A file is written whole or not at all: first beside its place, then renamed into it.
+//! The folder of results. A file is written whole or not at all: first beside its place, then renamed into
+//! it.
 
 use crate::compare::record::Comparison;
 use crate::compare::{plot, summary};

@@ -10,7 +10,8 @@ pub fn date() -> String {
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
-/// Year, month and day, given the days since 1970. Years begin in March here, so that the leap day comes last.
+/// Year, month and day, given the days since 1970. Years begin in March here, so that the leap day comes
+/// last.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

@@ -1,7 +1,8 @@
 //! `overtake compare`: this tool and its peers on the same programs, within the same limits, in the same run.
 //!
-//! `subjects` says which programs, `peers` which tools, `contest` lets them take turns, `dispute` is for answers that differ,
-//! `process` runs and measures one tool, `machine` describes where all that happens, and `files` writes it down.
+//! `subjects` says which programs, `peers` which tools, `contest` lets them take turns, `dispute` is for
+//! answers that differ, `process` runs and measures one tool, `machine` describes where all that happens, and
+//! `files` writes it down.
 
 mod contest;
 mod dispute;
@@ -35,8 +36,8 @@ pub struct CompareArgs {
     /// Programs to compare on; with --from and --to, or --sizes, with growing N
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Bundled programs that grow with N: lamport, peterson, burns, dijkstra, bakery, szymanski, diamond, loop, sb (each
-    /// also as NAME-fenced), ticket, mcs; or `all`
+    /// Bundled programs that grow with N: lamport, peterson, burns, dijkstra, bakery, szymanski, diamond,
+    /// loop, sb (each also as NAME-fenced), ticket, mcs; or `all`
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     family: Vec<String>,
     /// The smallest N
@@ -73,8 +74,8 @@ pub struct CompareArgs {
     /// The memory that each run has, as address space
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = limits::size)]
     memory: u64,
-    /// Workers of overtake: several numbers for several rows. The peers have one, but for Trencher, which takes all cores for
-    /// `tso` and `fences`
+    /// Workers of overtake: several numbers for several rows. The peers have one, but for Trencher, which
+    /// takes all cores for `tso` and `fences`
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1", value_parser = limits::workers)]
     threads: Vec<usize>,
     /// Writes compare.csv, compare.ron, compare.md and pictures of the growth to this folder

@@ -1,8 +1,9 @@
 //! One process: started in a group of its own, held to its limits, measured, and gone when this is over.
 //!
-//! Memory is limited as address space, and the peak is what the kernel reports when the process is reaped. The kernel
-//! counts from what the process had before it became the tool, which is what we have: a smaller peak cannot be told.
-//! The group is ended before its leader is reaped, so that nobody else can have got its number.
+//! Memory is limited as address space, and the peak is what the kernel reports when the process is reaped.
+//! The kernel counts from what the process had before it became the tool, which is what we have: a smaller
+//! peak cannot be told. The group is ended before its leader is reaped, so that nobody else can have got its
+//! number.
 
 use crate::cli::limits;
 use crate::compare::{Command, End, Executable, Finished};

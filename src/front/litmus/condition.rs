@@ -1,6 +1,7 @@
 //! What does the test ask? Its condition, and which registers and locations final states are to show.
 //!
-//! The condition is kept as it was written, flattened, since it is printed again; `Prop::pred` is what it means.
+//! The condition is kept as it was written, flattened, since it is printed again; `Prop::pred` is what it
+//! means.
 
 use super::init::{OfThread, of_thread};
 use super::lex::{LitmusKind, LitmusToken, Tokens, expected, signed_number};

@@ -1,7 +1,7 @@
 //! Which words does a piece of a litmus test consist of? Tokens with their places in the file.
 //!
-//! The file's parts (`sections`) are tokenised one by one, since a bar or a semicolon means something else in each.
-//! What is no token is reported here and left out.
+//! The file's parts (`sections`) are tokenised one by one, since a bar or a semicolon means something else in
+//! each. What is no token is reported here and left out.
 
 use crate::front::diagnostics::{Problem, Problems, Span};
 use crate::model::Value;

@@ -1,5 +1,5 @@
-//! Which steps do a test's threads take? What instructions do is known to `x86`; here it learns where the locations
-//! and labels are that a test names, and how a thread begins.
+//! Which steps do a test's threads take? What instructions do is known to `x86`; here it learns where the
+//! locations and labels are that a test names, and how a thread begins.
 
 use super::memory::LitmusMemory;
 use super::parse::LitmusThread;

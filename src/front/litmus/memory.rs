@@ -1,18 +1,18 @@
 //! Where does each location lie, and how wide is it?
 //!
-//! A cell of the model is a location, or an element of an array, with all its bits: accesses of another width to the
-//! same location are refused, since parts of a location would have to pass through store buffers on their own.
-//! Values in it are `fitted`.
+//! A cell of the model is a location, or an element of an array, with all its bits: accesses of another width
+//! to the same location are refused, since parts of a location would have to pass through store buffers on
+//! their own. Values in it are `fitted`.
 //!
-//! Addresses that programs compute with are numbers of bytes. Locations of one width lie together in a *zone*, in
-//! which addresses go up by that width; zones are far apart, and none contains 0. An access finds its cell from the
-//! zone of its own width alone, so that one of the wrong width, one in the middle of a location, or one through a null
-//! pointer leads outside memory, which is an error of the program.
-//! Real addresses are unlike the numbers that a test counts with, and so are these: they begin at numbers that no few
-//! operations on small or round numbers make, and further on where the test itself mentions something close by. Which places can
-//! hold an address at all is known to `pointers`.
-//! Invariant: cells are sorted by width, and those of one width lie side by side. No number of the test, its negative
-//! or its complement has the low 32 bits of an address, or of a number less than `APART` away from one.
+//! Addresses that programs compute with are numbers of bytes. Locations of one width lie together in a
+//! *zone*, in which addresses go up by that width; zones are far apart, and none contains 0. An access finds
+//! its cell from the zone of its own width alone, so that one of the wrong width, one in the middle of a
+//! location, or one through a null pointer leads outside memory, which is an error of the program. Real
+//! addresses are unlike the numbers that a test counts with, and so are these: they begin at numbers that no
+//! few operations on small or round numbers make, and further on where the test itself mentions something
+//! close by. Which places can hold an address at all is known to `pointers`. Invariant: cells are sorted by
+//! width, and those of one width lie side by side. No number of the test, its negative or its complement has
+//! the low 32 bits of an address, or of a number less than `APART` away from one.
 
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::front::x86::{Arch, DEFAULT_BITS, fits, fitted};
@@ -20,8 +20,9 @@ use crate::model::litmus::Width;
 use crate::model::{BinOp, Expr, MAX_CELLS, RegExpr, UnOp, Value, Variable};
 use std::collections::{BTreeSet, HashMap};
 
-/// Where the first zone begins, and how far behind it the next does, unless numbers are in the way. All addresses fit
-/// into 31 bits, so that they are the same number at every width, and are aligned as compilers do it.
+/// Where the first zone begins, and how far behind it the next does, unless numbers are in the way. All
+/// addresses fit into 31 bits, so that they are the same number at every width, and are aligned as compilers
+/// do it.
 const FIRST_ZONE: Value = 0x4b5a_2d40;
 const ZONE: Value = 0x0872_9b40;
 const ALIGNMENT: Value = 64;
@@ -308,7 +309,8 @@ impl Zone {
         (self.address - APART + 1..self.end() + APART).contains(&number)
     }
 
-    /// The first address from where it is now at which no number is in the way, if there is one before the next zone.
+    /// The first address from where it is now at which no number is in the way, if there is one before the
+    /// next zone.
     fn apart_from(&self, numbers: &BTreeSet<u32>) -> Option<Value> {
         let room = self.end() - self.address + APART;
         let mut address = self.address;
@@ -327,7 +329,8 @@ impl Zone {
         }
     }
 
-    /// The cell that lies at an address; all bits set, and so no cell, if nothing of the zone's width lies there.
+    /// The cell that lies at an address; all bits set, and so no cell, if nothing of the zone's width lies
+    /// there.
     pub fn cell_at(&self, address: RegExpr) -> RegExpr {
         let end = self.end();
         let with = |op, e: RegExpr, constant| Expr::binary(op, e, Expr::Const(constant));

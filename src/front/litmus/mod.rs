@@ -1,12 +1,12 @@
-//! x86 litmus tests, `.litmus`, as herd and its relatives read them: 32-bit tests in Intel's order of operands (`X86`)
-//! and 64-bit ones in AT&T's (`X86_64`).
+//! x86 litmus tests, `.litmus`, as herd and its relatives read them: 32-bit tests in Intel's order of
+//! operands (`X86`) and 64-bit ones in AT&T's (`X86_64`).
 //!
-//! Reading goes one way: `sections` finds the parts of the file; `init`, `parse` and `condition` read them, each with the
-//! words of `lex`; `width` settles how wide instructions and locations are; `memory` gives locations their cells; `pointers`
-//! knows where addresses can be; `lower` turns instructions into steps. What instructions mean is [`super::x86`]'s
-//! knowledge. All mistakes of a file come out of one run.
-//! A test becomes a program whose one property is the test's condition; what is printed about final states beyond that
-//! is in [`Litmus`]. `write` is the way back.
+//! Reading goes one way: `sections` finds the parts of the file; `init`, `parse` and `condition` read them,
+//! each with the words of `lex`; `width` settles how wide instructions and locations are; `memory` gives
+//! locations their cells; `pointers` knows where addresses can be; `lower` turns instructions into steps.
+//! What instructions mean is `front::x86`'s knowledge. All mistakes of a file come out of one run. A test
+//! becomes a program whose one property is the test's condition; what is printed about final states beyond
+//! that is in [`Litmus`]. `write` is the way back.
 
 mod condition;
 mod init;
@@ -96,8 +96,8 @@ impl<'s> Test<'s> {
         self.threads.iter().position(|t| t.number == number).map(|t| ThreadId(t as u16))
     }
 
-    /// Do all threads and elements exist that the initial state and the condition name, and may they be what they are
-    /// compared with?
+    /// Do all threads and elements exist that the initial state and the condition name, and may they be what
+    /// they are compared with?
     fn check_names(&self, problems: &mut Problems) {
         let mut places: Vec<(LitmusPlace, Span)> = self.question.locations.clone();
         places.iter_mut().for_each(|(place, _)| {

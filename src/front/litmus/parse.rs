@@ -1,7 +1,7 @@
 //! Which instructions do the threads have? The rows of the program, cell by cell, as a list for each thread.
 //!
-//! Operands are brought into one order, destination first, whatever the architecture writes. Names of memory stay
-//! names here: where they lie is decided when all of them are known (`memory`).
+//! Operands are brought into one order, destination first, whatever the architecture writes. Names of memory
+//! stay names here: where they lie is decided when all of them are known (`memory`).
 
 mod operands;
 

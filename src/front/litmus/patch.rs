@@ -1,4 +1,5 @@
-//! How are fences put into a litmus test? In a row of their own, in which the other threads have nothing to do.
+//! How are fences put into a litmus test? In a row of their own, in which the other threads have nothing to
+//! do.
 
 use crate::front::patch::{Dialect, Edit, What, labels};
 
@@ -12,8 +13,8 @@ fn fence(instruction: &str) -> &'static str {
 fn edited(row: &str, edit: &Edit) -> Option<Vec<String>> {
     match &edit.what {
         What::Fence => fence_row(row, edit.column),
-        // A locked store needs a register that is free; and no thread can end inside a block, which alone makes a fence
-        // at its end useful.
+        // A locked store needs a register that is free; and no thread can end inside a block, which alone
+        // makes a fence at its end useful.
         What::Atomic { .. } | What::FenceBehind => None,
     }
 }

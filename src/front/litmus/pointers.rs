@@ -1,10 +1,9 @@
 //! Which registers and locations may hold an address? Elsewhere a value is a number, whatever number it is.
 //!
-//! Addresses are numbers in the model, so that a program may compute with them. An address comes from the initial state,
-//! from `$x` or from an LEA of a named place; whatever an instruction writes may be one if something that it reads may be.
-//! The order of instructions is not looked at.
-//! Invariant: a value that depends on where a location lies is in one of these places, unless it is 0 or 1 and came
-//! through a flag.
+//! Addresses are numbers in the model, so that a program may compute with them. An address comes from the
+//! initial state, from `$x` or from an LEA of a named place; whatever an instruction writes may be one if
+//! something that it reads may be. The order of instructions is not looked at. Invariant: a value that
+//! depends on where a location lies is in one of these places, unless it is 0 or 1 and came through a flag.
 
 use super::init::RegisterValue;
 use super::memory::{Initial, LitmusMemory};

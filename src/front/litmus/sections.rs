@@ -1,7 +1,7 @@
 //! Where are the parts of a litmus test? Header, initial state, rows of the program, and what follows them.
 //!
-//! A first look at the file, without understanding any part: comments become blanks, so that every place keeps its
-//! number, and the program ends at the first word that begins something else.
+//! A first look at the file, without understanding any part: comments become blanks, so that every place
+//! keeps its number, and the program ends at the first word that begins something else.
 
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 

@@ -1,5 +1,5 @@
-//! How wide are instructions and the locations they access? The processor's rules are in `x86`; here they meet the
-//! locations, which have their widths from their types or from other accesses.
+//! How wide are instructions and the locations they access? The processor's rules are in `x86`; here they
+//! meet the locations, which have their widths from their types or from other accesses.
 
 use super::memory::LitmusMemory;
 use super::parse::LitmusThread;

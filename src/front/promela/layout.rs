@@ -1,9 +1,9 @@
 //! Where does each cell and register live in the SPIN model, under which name and type?
 //!
 //! A cell whose address is always a constant is a global variable of its own. Cells that computed addresses
-//! may touch form arrays, one for each stretch of memory that such accesses cover. Types are the smallest that
-//! hold what the interval analysis says, since SPIN's speed hangs on the size of a state.
-//! Names carry a prefix, so that no name of the program meets a word of Promela or of the C behind it.
+//! may touch form arrays, one for each stretch of memory that such accesses cover. Types are the smallest
+//! that hold what the interval analysis says, since SPIN's speed hangs on the size of a state. Names carry a
+//! prefix, so that no name of the program meets a word of Promela or of the C behind it.
 
 use crate::analysis::interval::{Interval, Intervals};
 use crate::model::{Addr, Edge, Program, Reg, RegExpr, ThreadId, Value};

@@ -1,14 +1,14 @@
 //! The same program under SC, for SPIN: one process per thread, memory in global variables.
 //!
-//! SPIN is the measure of an SC search, so the model is what somebody who knows SPIN would write by hand:
-//! the smallest types that hold the values, a load and the branch on it as one guard, registers back at 0 when
+//! SPIN is the measure of an SC search, so the model is what somebody who knows SPIN would write by hand: the
+//! smallest types that hold the values, a load and the branch on it as one guard, registers back at 0 when
 //! they no longer matter, processes that block at their end and never die. Every instruction is one atomic
-//! step; only steps that no other process and no property can see are joined to the one before
-//! (`steps` has the rules and [`Joining::Literal`] switches it off). A `forbid` becomes an assertion inside
-//! each step that changes one of its atoms: locations it names get a global flag, set and cleared by the
-//! steps that enter and leave, which keeps SPIN's partial order reduction sound without remote references or a
-//! monitor process (`watch`). Waiting for ever is no error, so whatever may block is a valid end state.
-//! Not here: store buffers. The model has none.
+//! step; only steps that no other process and no property can see are joined to the one before (`steps` has
+//! the rules and [`Joining::Literal`] switches it off). A `forbid` becomes an assertion inside each step that
+//! changes one of its atoms: locations it names get a global flag, set and cleared by the steps that enter
+//! and leave, which keeps SPIN's partial order reduction sound without remote references or a monitor process
+//! (`watch`). Waiting for ever is no error, so whatever may block is a valid end state. Not here: store
+//! buffers. The model has none.
 
 mod expr;
 mod layout;
@@ -106,7 +106,8 @@ fn is_word(c: char) -> bool {
 /// What it costs to write a step, in steps of an analysis.
 const PLACE: usize = 100;
 
-/// The locations where the process can stand between steps, and its steps there; the first is where it begins.
+/// The locations where the process can stand between steps, and its steps there; the first is where it
+/// begins.
 fn places(composer: &Composer, limits: &Limits) -> Result<Vec<(Loc, Vec<PromelaStep>)>, Unwritten> {
     let thread = composer.program.thread(composer.t);
     let mut seen = vec![false; thread.graph().node_count()];

@@ -1,18 +1,18 @@
 //! Which steps does a process have at a location? Instructions as guarded blocks of assignments.
 //!
-//! A step begins with one instruction and may go on through instructions that nobody but their own thread
-//! can see: assignments, branches, fences (which mean nothing under SC). Joining them changes no reachable
-//! state that a property or another thread can tell apart, because running such an instruction at once is
-//! one of the orders allowed anyway, and it commutes with everything the others do. A branch that is joined to a
+//! A step begins with one instruction and may go on through instructions that nobody but their own thread can
+//! see: assignments, branches, fences (which mean nothing under SC). Joining them changes no reachable state
+//! that a property or another thread can tell apart, because running such an instruction at once is one of
+//! the orders allowed anyway, and it commutes with everything the others do. A branch that is joined to a
 //! load is a guard on memory itself, as one writes it by hand. The rules:
 //! - no location on the way may carry a flag, no instruction on the way may change what a property watches;
-//! - after a change that a property sees, nothing else that it sees may join, or the state between is lost; nor after one
-//!   that others see, unless what joins can only help the property to be violated;
+//! - after a change that a property sees, nothing else that it sees may join, or the state between is lost;
+//!   nor after one that others see, unless what joins can only help the property to be violated;
 //! - an instruction that others see (a store, a locked one) is joined to a branch only if some way out of the
 //!   branch is always open: waiting must not undo the instruction. A load may wait: it has changed nothing.
 //!
-//! Registers that are dead after a step are set to 0 in it. A step back to its start that changes nothing is left
-//! out: the process waits until something changes.
+//! Registers that are dead after a step are set to 0 in it. A step back to its start that changes nothing is
+//! left out: the process waits until something changes.
 
 use super::super::Inexpressible;
 use super::expr::{both, safe};

@@ -1,9 +1,9 @@
 //! How does SPIN notice a property's violation? By assertions inside the steps that can bring it about.
 //!
-//! A `forbid` is asserted after every step that changes one of its atoms, inside that step. Its locations become
-//! global flags and its registers global variables, so a step that a property can see is one that SPIN's
-//! partial order reduction sees too. A property of final states is asserted by the last thread to arrive at its
-//! end; until then each thread keeps its registers to itself and publishes them as it ends.
+//! A `forbid` is asserted after every step that changes one of its atoms, inside that step. Its locations
+//! become global flags and its registers global variables, so a step that a property can see is one that
+//! SPIN's partial order reduction sees too. A property of final states is asserted by the last thread to
+//! arrive at its end; until then each thread keeps its registers to itself and publishes them as it ends.
 //! Invariant: a flag is 1 exactly while its thread stands at one of its locations.
 
 use super::layout::{PromelaLayout, all_registers};

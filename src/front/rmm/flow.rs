@@ -1,10 +1,10 @@
-//! Which graph do the statements of a process draw? Every place where something happens is a location, and a label is
-//! the location before its statement.
+//! Which graph do the statements of a process draw? Every place where something happens is a location, and a
+//! label is the location before its statement.
 //!
-//! A `goto` is no step: whatever comes before it leads to the label at once. Where a loop or a label begins a branch of an
-//! `either`, a `nop` leads to it, so that being there means having chosen it and going round does not mean choosing
-//! again. What single statements do is in `steps`.
-//! Invariant: locations are numbered as they are met, and `end` comes first, which nothing leaves.
+//! A `goto` is no step: whatever comes before it leads to the label at once. Where a loop or a label begins a
+//! branch of an `either`, a `nop` leads to it, so that being there means having chosen it and going round
+//! does not mean choosing again. What single statements do is in `steps`. Invariant: locations are numbered
+//! as they are met, and `end` comes first, which nothing leaves.
 
 mod steps;
 
@@ -270,8 +270,8 @@ impl<'s, 'f, 'p> Builder<'s, 'f, 'p> {
         }
     }
 
-    /// A block that reads several locations at once is a `lock` block, and that has an effect on the buffer. Where the
-    /// buffer is empty anyway, it has none.
+    /// A block that reads several locations at once is a `lock` block, and that has an effect on the buffer.
+    /// Where the buffer is empty anyway, it has none.
     fn check_reading_blocks(&mut self, initial: Loc) {
         if self.reading_blocks.is_empty() {
             return;

@@ -1,7 +1,7 @@
 //! Which words does the text consist of? Tokens with their places; white space and comments are gone.
 //!
-//! What is no token becomes `Garbage`, reported here so that the parser can step over it in silence. Comments of other
-//! languages are reported too, and taken for comments.
+//! What is no token becomes `Garbage`, reported here so that the parser can step over it in silence. Comments
+//! of other languages are reported too, and taken for comments.
 
 use crate::front::diagnostics::{Problem, Problems, Span};
 

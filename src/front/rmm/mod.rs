@@ -1,14 +1,15 @@
 //! The language of Memorax, `.rmm`: text to program.
 //!
-//! Reading goes one way: `lex` makes tokens, `macros` replaces calls by what they stand for, `parse` builds the tree of
-//! `ast`; then `names` says what there is (cells, registers, domains), `flow` turns statements into a graph,
-//! `start` brings in the initial values, and `goals` the forbidden states. Every stage reports what is wrong to
-//! `diagnostics`, and all mistakes of a file come out of one run.
+//! Reading goes one way: `lex` makes tokens, `macros` replaces calls by what they stand for, `parse` builds
+//! the tree of `ast`; then `names` says what there is (cells, registers, domains), `flow` turns statements
+//! into a graph, `start` brings in the initial values, and `goals` the forbidden states. Every stage reports
+//! what is wrong to `diagnostics`, and all mistakes of a file come out of one run.
 //!
-//! What the language means is its documentation, read for TSO: `fence` waits for the own buffer, `ssfence` and `llfence`
-//! do nothing, `syncwr` is a locked write, `syncrd` a load, `slocked write` a store. A statement that blocks is
-//! a step followed by an `assume`; where that fails the process stops instead of waiting, which makes no difference
-//! to what can be reached, since it need not have begun. Integers have 64 bits.
+//! What the language means is its documentation, read for TSO: `fence` waits for the own buffer, `ssfence`
+//! and `llfence` do nothing, `syncwr` is a locked write, `syncrd` a load, `slocked write` a store. A
+//! statement that blocks is a step followed by an `assume`; where that fails the process stops instead of
+//! waiting, which makes no difference to what can be reached, since it need not have begun. Integers have 64
+//! bits.
 
 mod ast;
 mod flow;

@@ -1,8 +1,9 @@
-//! What is there to name? Memory locations with their cells and domains, the processes, and each one's registers.
+//! What is there to name? Memory locations with their cells and domains, the processes, and each one's
+//! registers.
 //!
-//! Globals come first and in their order, so that a pointer's value is the address of its cell. The locals of each
-//! process follow; they are shared memory like everything else, and only addressed from the one who speaks.
-//! How registers are used is `flow`'s business.
+//! Globals come first and in their order, so that a pointer's value is the address of its cell. The locals of
+//! each process follow; they are shared memory like everything else, and only addressed from the one who
+//! speaks. How registers are used is `flow`'s business.
 
 use super::ast::{Decl, File, Name, PlaceKind, Process, RmmPlace};
 use crate::analysis::interval::Interval;

@@ -1,11 +1,13 @@
-//! How do the initial values come into the program? A model starts with registers at 0 and one value in each cell.
+//! How do the initial values come into the program? A model starts with registers at 0 and one value in each
+//! cell.
 //!
-//! A register that matters at the beginning of its process is set before the first statement, to its value or to any of
-//! its domain. Memory that may hold any value is filled by a process of its own, which then raises a flag; all
-//! others wait for it before they begin. That adds no behaviour: whoever finds the flag down stops before it has done
-//! anything, and everybody else sees memory filled. Nor does it add a way to be not robust: the filling is locked, and
-//! the load of the flag comes before all stores of its process, so that no store can be delayed past it.
-//! Registers that are written before they are read need no value, so those may be any integer.
+//! A register that matters at the beginning of its process is set before the first statement, to its value or
+//! to any of its domain. Memory that may hold any value is filled by a process of its own, which then raises
+//! a flag; all others wait for it before they begin. That adds no behaviour: whoever finds the flag down
+//! stops before it has done anything, and everybody else sees memory filled. Nor does it add a way to be not
+//! robust: the filling is locked, and the load of the flag comes before all stores of its process, so that no
+//! store can be delayed past it. Registers that are written before they are read need no value, so those may
+//! be any integer.
 
 use super::ast::Decl;
 use super::names::{RmmCell, RmmNames};

@@ -1,5 +1,5 @@
-//! Files in Memorax's language: what each construct becomes. What is said about mistakes is in `mistakes`; that no text
-//! makes the reader panic, in `any_text`. Verdicts of whole programs are in `tests/readers.rs`.
+//! Files in Memorax's language: what each construct becomes. What is said about mistakes is in `mistakes`;
+//! that no text makes the reader panic, in `any_text`. Verdicts of whole programs are in `tests/readers.rs`.
 
 mod any_text;
 mod mistakes;
@@ -13,7 +13,8 @@ fn program(source: &str) -> Program {
     read(source, &Limits::default()).unwrap_or_else(|wrong| panic!("{wrong:?}\n{source}")).program
 }
 
-/// The edges of a process, as `from>to instruction`, with labels as names, `$` for the end, and `^` for the beginning.
+/// The edges of a process, as `from>to instruction`, with labels as names, `$` for the end, and `^` for the
+/// beginning.
 fn edges(program: &Program, process: usize) -> Vec<String> {
     let thread = &program.threads()[process];
     let name = |l: Loc| match thread.location(l).labels.first() {

@@ -1,8 +1,9 @@
-//! How does a limit end serde's reading? Every value on the way is a step, and the first that is one too many is an
-//! error like any other.
+//! How does a limit end serde's reading? Every value on the way is a step, and the first that is one too many
+//! is an error like any other.
 //!
-//! One wrapper goes around whatever takes part: the deserializer, its visitors, and the seeds by which they ask for what
-//! is inside. It passes everything on as it is, so that values, errors and places are those of the format.
+//! One wrapper goes around whatever takes part: the deserializer, its visitors, and the seeds by which they
+//! ask for what is inside. It passes everything on as it is, so that values, errors and places are those of
+//! the format.
 
 use crate::limits::{Limit, Limits};
 use serde::de::{

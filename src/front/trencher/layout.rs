@@ -1,10 +1,10 @@
-//! Which cells does the program have? The format has none: every integer is an address, and what is never written
-//! is 0.
+//! Which cells does the program have? The format has none: every integer is an address, and what is never
+//! written is 0.
 //!
 //! Where all addresses are constants, those are the cells. Otherwise the cells are a range that holds every
 //! address that can be computed: it begins with the constants and grows until the analysis of intervals stays
-//! inside. Invariant: no access of the program lies outside its memory, so none becomes an error. A program whose
-//! addresses have no bound that the analysis can see is refused.
+//! inside. Invariant: no access of the program lies outside its memory, so none becomes an error. A program
+//! whose addresses have no bound that the analysis can see is refused.
 
 use super::parse::{Automaton, Transition};
 use crate::analysis::interval::{Interval, Intervals};

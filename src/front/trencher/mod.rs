@@ -1,13 +1,14 @@
 //! The input format of Trencher, the robustness and reachability tool: text to program, and program to text.
 //!
-//! Threads are automata there as here. Reading has two stages: `parse` says what the file says, with names and
-//! places, and `layout` decides which cells there are, since the format has none: every integer is an address.
-//! Both dialects are read, that of the robustness tool and that with `final` states, `/` and `%`.
+//! Threads are automata there as here. Reading has two stages: `parse` says what the file says, with names
+//! and places, and `layout` decides which cells there are, since the format has none: every integer is an
+//! address. Both dialects are read, that of the robustness tool and that with `final` states, `/` and `%`.
 //! Writing is in `write`.
 //!
-//! `lock` freezes the other threads altogether there, and keeps them from memory alone here. The difference cannot be
-//! seen: what the others can do meanwhile touches their own registers and buffers only, so they could as well have done
-//! it before the lock was taken. Values have 64 bits here and 32 there, where overflow is left open.
+//! `lock` freezes the other threads altogether there, and keeps them from memory alone here. The difference
+//! cannot be seen: what the others can do meanwhile touches their own registers and buffers only, so they
+//! could as well have done it before the lock was taken. Values have 64 bits here and 32 there, where
+//! overflow is left open.
 
 mod layout;
 mod parse;
@@ -37,7 +38,8 @@ fn program<'s>(source: &'s str, problems: &mut Problems<'s>) -> Result<Program, 
     if problems.has_errors() { Err(Reported) } else { layout::program(&threads, problems) }
 }
 
-/// The text of a program without its final states: for questions of robustness, which builds ask that do not know the word.
+/// The text of a program without its final states: for questions of robustness, which builds ask that do not
+/// know the word.
 pub fn without_finals(source: &str) -> String {
     let limits = Limits::default();
     let threads = parse::parse(source, &mut Problems::new(source, &limits));

@@ -1,10 +1,10 @@
 //! What does the file say? Tokens between blanks, read from left to right without looking ahead.
 //!
-//! Lines mean nothing, and names are whatever stands between blanks, so a forgotten operand would take the next
-//! item's first word for a name. Hence the one liberty: such a word at the beginning of a line is never an operand.
-//! A mistake is reported once, and reading goes on at the next word that may begin an item. Comments may stand
-//! everywhere, which the format itself allows between threads only.
-//! Instructions and their expressions are in `instr`.
+//! Lines mean nothing, and names are whatever stands between blanks, so a forgotten operand would take the
+//! next item's first word for a name. Hence the one liberty: such a word at the beginning of a line is never
+//! an operand. A mistake is reported once, and reading goes on at the next word that may begin an item.
+//! Comments may stand everywhere, which the format itself allows between threads only. Instructions and their
+//! expressions are in `instr`.
 
 mod instr;
 
@@ -295,8 +295,8 @@ impl<'s> TrencherParser<'s, '_> {
 
 /// The cursor.
 impl<'s> TrencherParser<'s, '_> {
-    /// The next word that is no comment, where an item may begin; there a comment needs no blank behind its `#`. At a
-    /// limit, the file ends here.
+    /// The next word that is no comment, where an item may begin; there a comment needs no blank behind its
+    /// `#`. At a limit, the file ends here.
     fn item(&mut self) -> Option<Word<'s>> {
         if self.problems.spend(INSTRUCTION).is_err() {
             self.next = self.words.len();

@@ -1,5 +1,5 @@
-//! Files in Trencher's format: what each construct becomes, and what is said about mistakes. Verdicts of whole
-//! programs are in `tests/readers.rs`.
+//! Files in Trencher's format: what each construct becomes, and what is said about mistakes. Verdicts of
+//! whole programs are in `tests/readers.rs`.
 
 use super::read;
 use crate::analysis::interval;

@@ -1,16 +1,17 @@
 //! How is a program said in the input format of Trencher, the robustness and reachability tool?
 //!
-//! Threads are automata there as here, so locations become states and edges transitions; expressions are prefix
-//! and over C's `int`. What the format lacks is built from what it has:
+//! Threads are automata there as here, so locations become states and edges transitions; expressions are
+//! prefix and over C's `int`. What the format lacks is built from what it has:
 //! - a locked read-modify-write is `lock`, `read`, perhaps `check`, `write`, `unlock`;
 //! - an `any` is one transition for each value;
 //! - cells that do not start at 0 are set by a thread of their own, and everyone waits for its flag;
 //! - an error of a thread (a failing `assert`, an address outside memory) leads to a state without a way out.
 //!
 //! The one question the format can ask is whether all threads are in their `final` states at once. A single
-//! `forbid` that is a conjunction of one location for each thread, in a program without errors to look for, becomes
-//! that; any other program is written without `final`, says why in a comment, and still serves for questions of
-//! robustness. The version of Trencher that answers those knows no division, which is spelled out for it. Invariant: what is written means the same; everything else is [`Inexpressible`].
+//! `forbid` that is a conjunction of one location for each thread, in a program without errors to look for,
+//! becomes that; any other program is written without `final`, says why in a comment, and still serves for
+//! questions of robustness. The version of Trencher that answers those knows no division, which is spelled
+//! out for it. Invariant: what is written means the same; everything else is [`Inexpressible`].
 
 use crate::analysis::interval::{Interval, Intervals, range};
 use crate::front::{Inexpressible, Unwritten};
@@ -405,8 +406,8 @@ impl<'a> TrencherWriter<'a> {
     }
 }
 
-/// A division by a constant without the operator for it: of what is known to be small, by comparing it with every
-/// multiple, and remainders of powers of two, by their bits.
+/// A division by a constant without the operator for it: of what is known to be small, by comparing it with
+/// every multiple, and remainders of powers of two, by their bits.
 fn divided(op: BinOp, x: &str, range: Interval, by: Value) -> Option<String> {
     if op == BinOp::Rem && by > 0 && by & (by - 1) == 0 {
         let low = format!("& {x} {}", by - 1);

@@ -2,8 +2,8 @@
 //!
 //! A statement that does not is reported once and skipped to the end of its line, so that one run finds all
 //! mistakes. What follows from a mistake is not reported: a misspelt `thread` still opens a thread, a thread
-//! without `end` ends where the next one begins, and garbage was reported by the lexer.
-//! Statements are in `body`, expressions in `expr`, steps from token to token in `cursor`; what names mean is not decided here.
+//! without `end` ends where the next one begins, and garbage was reported by the lexer. Statements are in
+//! `body`, expressions in `expr`, steps from token to token in `cursor`; what names mean is not decided here.
 
 mod body;
 mod cursor;

@@ -11,8 +11,8 @@ pub enum Flag {
     Carry,
     /// The result does not fit as a signed number.
     Overflow,
-    /// `Sign` differs from `Overflow`: the true result is negative. No flag of the processor, but what most jumps
-    /// look at.
+    /// `Sign` differs from `Overflow`: the true result is negative. No flag of the processor, but what most
+    /// jumps look at.
     Less,
 }
 

@@ -1,10 +1,10 @@
 //! What do x86 instructions mean? Shared by all front ends that read x86 code, as text or as machine code.
 //!
-//! `registers`, `flags` and `mnemonics` are tables of what the processor has; `operands` is an instruction as a front end
-//! hands it over; `width` settles how wide it is and refuses what makes no sense; `lower` turns it into steps of the
-//! model; `value` is how numbers of fewer than 64 bits look there, and `overflow` shows that most need no care.
-//! Nothing here knows a file format. What an operand names is a symbol: where it lies, and how wide it is, is asked
-//! through two small traits, [`Resolver`] and [`Widths`].
+//! `registers`, `flags` and `mnemonics` are tables of what the processor has; `operands` is an instruction as
+//! a front end hands it over; `width` settles how wide it is and refuses what makes no sense; `lower` turns
+//! it into steps of the model; `value` is how numbers of fewer than 64 bits look there, and `overflow` shows
+//! that most need no care. Nothing here knows a file format. What an operand names is a symbol: where it
+//! lies, and how wide it is, is asked through two small traits, [`Resolver`] and [`Widths`].
 
 mod flags;
 mod lower;

@@ -1,10 +1,11 @@
-//! How many bits can a value of this program need? Enough to leave out the cutting of results, for most tests.
+//! How many bits can a value of this program need? Enough to leave out the cutting of results, for most
+//! tests.
 //!
-//! At the start every value lies between -2^n and 2^n, for some n that covers all constants. A step may produce a value
-//! of k more bits than the largest it was made from: 1 for a sum, none for a copy. If steps that make values larger lie on
-//! no cycle each of them happens at most once, and n plus the sum of all k bounds everything, whatever the order in
-//! which threads take turns.
-//! The intervals of `model` cannot see this: they do not count how often memory is increased.
+//! At the start every value lies between -2^n and 2^n, for some n that covers all constants. A step may
+//! produce a value of k more bits than the largest it was made from: 1 for a sum, none for a copy. If steps
+//! that make values larger lie on no cycle each of them happens at most once, and n plus the sum of all k
+//! bounds everything, whatever the order in which threads take turns. The intervals of `model` cannot see
+//! this: they do not count how often memory is increased.
 
 use super::Arch;
 use crate::model::{BinOp, EdgeId, Expr, Instr, Program, RegExpr, RmwOp, Thread, UnOp, Value};

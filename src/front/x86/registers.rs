@@ -1,4 +1,5 @@
-//! Which registers does the processor have, what are their parts called, and which registers of the model are they?
+//! Which registers does the processor have, what are their parts called, and which registers of the model are
+//! they?
 
 use super::Arch;
 use super::flags::Flag;
@@ -11,8 +12,8 @@ pub struct Gpr(pub u8);
 
 pub const EAX: Gpr = Gpr(0);
 
-/// The instruction pointer. As for herd it is a register that instructions do not touch and do not move, so it keeps the
-/// value that a test gives it.
+/// The instruction pointer. As for herd it is a register that instructions do not touch and do not move, so
+/// it keeps the value that a test gives it.
 pub const POINTER: Gpr = Gpr(16);
 
 const LETTERS: [&str; 8] = ["ax", "bx", "cx", "dx", "si", "di", "bp", "sp"];

@@ -1,7 +1,7 @@
 //! How do numbers of fewer than 64 bits look in the model, and how are they computed with?
 //!
-//! Numbers as wide as registers are kept with their sign, narrower ones without: they are *fitted*. So loads, stores and
-//! moves of either kind copy them as they are. Expressions are folded as they are built.
+//! Numbers as wide as registers are kept with their sign, narrower ones without: they are *fitted*. So loads,
+//! stores and moves of either kind copy them as they are. Expressions are folded as they are built.
 
 use super::Arch;
 use crate::front::const_fold;

@@ -1,7 +1,8 @@
 //! How wide is an instruction, and does it make sense? A look at its operands before any memory is laid out.
 //!
-//! The width comes from the mnemonic, else from a register, else it is that of the place in memory, else it is 32 bits.
-//! Whatever the processor could not do, or `lower` could not express, is reported here, so that `lower` cannot fail.
+//! The width comes from the mnemonic, else from a register, else it is that of the place in memory, else it
+//! is 32 bits. Whatever the processor could not do, or `lower` could not express, is reported here, so that
+//! `lower` cannot fail.
 
 use super::mnemonics::{Bit, Op, Two};
 use super::operands::{Instruction, Mem, Operand};

@@ -15,9 +15,9 @@
 //! begins where it does or because memory does, must be the same of all members before it may be used of
 //! representatives. Swaps of one thread with each of several others, over the same cells and values, generate
 //! all permutations of them: a *group*. `sorts` finds the sorts, `swap` proposes and checks, and [`groups`]
-//! puts swaps together. This is the automorphism group of [EmersonSistla96] and the scalarsets of [IpDill96],
-//! found in the tables and not declared in the text.
-//! Not here: what the machine does with groups (`canonical`).
+//! puts swaps together. This is the automorphism group of `[EmersonSistla96]` and the scalarsets of
+//! `[IpDill96]`, found in the tables and not declared in the text. Not here: what the machine does with
+//! groups (`canonical`).
 
 mod sorts;
 mod swap;

@@ -1,12 +1,12 @@
 //! What does a thread's instruction do to a state? The meaning of `semantics`, on slots, and up to the next
 //! scheduling point.
 //!
-//! Under TSO, stores enter the thread's buffer and flushes take the oldest of them to memory [Owens09]. A
-//! store is *silent* [LepakLipasti00], and does not enter the buffer, if nobody else ever writes the cell and
-//! its thread wrote the same value last: whenever it reached memory, it would find that value there. Loops
-//! that repeat a store then have finitely many states. In a block, a thread may read its own buffer while
-//! memory is held by another: then it matters what is in there; and with a bound it matters how much. So no
-//! store is silent there.
+//! Under TSO, stores enter the thread's buffer and flushes take the oldest of them to memory `[Owens09]`. A
+//! store is *silent* `[LepakLipasti00]`, and does not enter the buffer, if nobody else ever writes the cell
+//! and its thread wrote the same value last: whenever it reached memory, it would find that value there.
+//! Loops that repeat a store then have finitely many states. In a block, a thread may read its own buffer
+//! while memory is held by another: then it matters what is in there; and with a bound it matters how much.
+//! So no store is silent there.
 
 use super::super::compile::{CEdge, CInstr, Code, Modify, Node, lock_slot};
 use super::{Core, MemoryModel, Pending, Record, Work, leave};

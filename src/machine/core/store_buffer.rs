@@ -3,7 +3,7 @@
 //! A loop may store the same again and again while nothing that it reads changes: a buffer could hold any
 //! number of copies, and a search through all those states would have no end. So an entry may be
 //! *accelerated*: it stands for one copy or more, as many as it takes, as the omega of a coverability graph
-//! does [KarpMiller69]. Why this is exact: the thread can go round the loop as often as it likes, so every
+//! does `[KarpMiller69]`. Why this is exact: the thread can go round the loop as often as it likes, so every
 //! number of copies is reached; and of two neighbours that are equal the older can always be flushed right
 //! before the younger, so more copies lead wherever fewer do. For the same reason a further copy next to an
 //! accelerated one changes nothing.

@@ -1,8 +1,8 @@
 //! The mover machine: loads, and under TSO stores, are done only where they begin to matter.
 //!
 //! A load that the goal cannot see commutes with whatever the other threads do, except with a write that
-//! changes what it leads to: it is a *mover* [Lipton75]. So every run can be put in an order in which such a
-//! load comes right before what makes it matter: a step of its own thread that is more than a mover (its
+//! changes what it leads to: it is a *mover* `[Lipton75]`. So every run can be put in an order in which such
+//! a load comes right before what makes it matter: a step of its own thread that is more than a mover (its
 //! *commit*: a write, a choice, a step that the goal sees, an arrival at the end or at an error), or another
 //! thread's write that would change its outcome. A thread's movers up to its commit are its *transaction*.
 //! One step of the search is then: one thread does its transaction up to its commit, each of the others does

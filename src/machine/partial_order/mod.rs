@@ -1,5 +1,5 @@
 //! Which steps can be taken alone, and which orders of steps need not be tried? Partial-order reduction
-//! [Godefroid96].
+//! `[Godefroid96]`.
 //!
 //! Two steps are *independent* if they touch no cell that one of them writes. A thread's *future* is all that
 //! it may touch from where it stands. A thread's next step, alone, is an *ample set* (a persistent set of one

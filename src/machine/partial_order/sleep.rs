@@ -1,4 +1,4 @@
-//! Sleep sets [Godefroid96]: of two independent steps only one order is taken, where the other leads to the
+//! Sleep sets `[Godefroid96]`: of two independent steps only one order is taken, where the other leads to the
 //! same states.
 //!
 //! Once a thread has been explored from a state it is *settled* there: whatever begins with its step has been

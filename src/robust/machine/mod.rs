@@ -1,5 +1,5 @@
 //! The runs that may become witnesses, as states: an SC state and, once a store is delayed, what the attack
-//! has come to ([Robust13], with the shape of witnesses of [LazyTSO15], section 4).
+//! has come to (`[Robust13]`, with the shape of witnesses of `[LazyTSO15]`, section 4).
 //!
 //! Phase 1 is plain SC; its states are those of the eager machine, shared by all attacks. Phase 2 begins when
 //! the *attacker* issues an attack's store into its buffer: from then on its stores stay there (of several to

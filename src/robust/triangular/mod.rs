@@ -1,5 +1,5 @@
-//! Is the program free of triangular races? Owens' condition ([Owens10]), which is sufficient for robustness
-//! and cheaper to ask.
+//! Is the program free of triangular races? Owens' condition (`[Owens10]`), which is sufficient for
+//! robustness and cheaper to ask.
 //!
 //! A *triangular race* is an SC run in which a thread stores, then loads another cell while its store could
 //! still be in its buffer, and then another thread writes that cell: the load could have overtaken the store,

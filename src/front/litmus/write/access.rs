@@ -1,4 +1,5 @@
-//! How does a thread access memory? Places and their widths, locked instructions, and what has to be kept out of their way.
+//! How does a thread access memory? Places and their widths, locked instructions, and what has to be kept out
+//! of their way.
 //!
 //! A block that reads a cell and writes it is a locked instruction if the processor has it, or else tries
 //! compare-and-exchange until nobody has come between.
@@ -84,8 +85,8 @@ impl<'a> Assembly<'a> {
         self.attempts(dst, mem, bits, |assembly, new| assembly.into(new, block.value))
     }
 
-    /// Loads the cell, computes what is to be there instead, and exchanges them unless somebody has come between: then it
-    /// begins anew.
+    /// Loads the cell, computes what is to be there instead, and exchanges them unless somebody has come
+    /// between: then it begins anew.
     fn attempts(
         &mut self,
         dst: Gpr,

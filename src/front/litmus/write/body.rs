@@ -1,5 +1,5 @@
-//! What is there to write of a thread? Its locations that can be reached, the registers it uses, and blocks that can be said
-//! by other means.
+//! What is there to write of a thread? Its locations that can be reached, the registers it uses, and blocks
+//! that can be said by other means.
 
 use crate::model::{Edge, Instr, Loc, Reg, RegExpr, RmwOp, Thread};
 use std::collections::{BTreeSet, HashMap};
@@ -63,7 +63,8 @@ fn inside(thread: &Thread, loc: Loc) -> Vec<Loc> {
     vec![step(), step(), step()]
 }
 
-/// The block that begins at a location, if nothing else leads into it and it is one of those that can be written.
+/// The block that begins at a location, if nothing else leads into it and it is one of those that can be
+/// written.
 fn block<'a>(thread: &'a Thread, reachable: &BTreeSet<Loc>, loc: Loc) -> Option<Block<'a>> {
     let only = |l: Loc| match open_edges(thread, l)[..] {
         [edge] => Some(edge),

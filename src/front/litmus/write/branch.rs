@@ -1,7 +1,7 @@
 //! Can two branches of a location be open at once, and is one of them always open?
 //!
-//! A condition that compares something with a constant is a set of values of that something; what cannot be said like that
-//! is compared as it stands, with its opposite.
+//! A condition that compares something with a constant is a set of values of that something; what cannot be
+//! said like that is compared as it stands, with its opposite.
 
 use crate::analysis::interval::Interval;
 use crate::model::{BinOp, Expr, Loc, RegExpr, UnOp, Value};

@@ -1,10 +1,11 @@
 //! Which instructions does a thread become? Location by location, in the order of the program.
 //!
-//! A branch is a comparison and a jump. Where no branch is open the thread goes round its own comparison for ever, which
-//! nobody can tell from one that stands still. What instructions do to memory is in `access`.
+//! A branch is a comparison and a jump. Where no branch is open the thread goes round its own comparison for
+//! ever, which nobody can tell from one that stands still. What instructions do to memory is in `access`.
 //!
-//! Other tools are to read the test, so there are only instructions in it that herd has. One that it lacks is said by
-//! others, or the program is refused. A program that was read from a test goes back with all the instructions that it had.
+//! Other tools are to read the test, so there are only instructions in it that herd has. One that it lacks is
+//! said by others, or the program is refused. A program that was read from a test goes back with all the
+//! instructions that it had.
 
 use super::body::{Body, open_edges};
 use super::branch::{Open, exclusive, exhaustive};
@@ -247,7 +248,8 @@ impl<'a> Assembly<'a> {
         gpr.ok_or_else(|| self.refuse(TOO_FEW))
     }
 
-    /// The register that has the address of an array. It is one that nothing else has been put in, nor will be.
+    /// The register that has the address of an array. It is one that nothing else has been put in, nor will
+    /// be.
     pub fn base(&mut self, array: &str) -> Result<Gpr, Inexpressible> {
         if let Some((gpr, _)) = self.bases.iter().find(|(_, name)| name == array) {
             return Ok(*gpr);
@@ -293,8 +295,8 @@ fn at(loc: Loc) -> Label {
     Label(loc.index())
 }
 
-/// The lines with their labels before them; labels that nobody jumps to are left out. herd wants a label only once in a test,
-/// whichever thread it is in.
+/// The lines with their labels before them; labels that nobody jumps to are left out. herd wants a label only
+/// once in a test, whichever thread it is in.
 fn text(lines: Vec<Line>, arch: Arch, taken: &mut HashSet<String>) -> Vec<String> {
     let targets: BTreeSet<Label> = lines
         .iter()

@@ -1,7 +1,7 @@
 //! What does the test ask? The properties of the program as one condition on final states.
 //!
-//! A condition compares registers and locations with numbers and with each other, for being equal. Whatever else a
-//! predicate does is spelled out value by value, if few are possible.
+//! A condition compares registers and locations with numbers and with each other, for being equal. Whatever
+//! else a predicate does is spelled out value by value, if few are possible.
 
 use super::FORMAT;
 use super::branch::is_comparison;

@@ -1,8 +1,8 @@
 //! How is an expression computed? In registers: its own, and those that nobody else uses.
 //!
-//! Arithmetic goes to the target from the left, each operator with an operand that is a constant or a register;
-//! comparisons set flags for jumps. `&&` and `||` become jumps, or 0 and 1 where their value is wanted. What has no
-//! instruction is computed by additions and bitwise operators, in two's complement.
+//! Arithmetic goes to the target from the left, each operator with an operand that is a constant or a
+//! register; comparisons set flags for jumps. `&&` and `||` become jumps, or 0 and 1 where their value is
+//! wanted. What has no instruction is computed by additions and bitwise operators, in two's complement.
 
 use super::body::{Block, mentions};
 use super::branch::{is_comparison, opposite, turned};

@@ -1,9 +1,9 @@
 //! Where do the program's variables, threads and registers go, and what are they called there?
 //!
-//! A variable keeps its name if a litmus test can have it. Variables that one computed address may all hit become one
-//! array, since only the elements of an array lie side by side for certain; an array that no computed address hits becomes
-//! as many variables, since herd knows a place in an array by a register alone. A register called like one of the
-//! processor's is that one.
+//! A variable keeps its name if a litmus test can have it. Variables that one computed address may all hit
+//! become one array, since only the elements of an array lie side by side for certain; an array that no
+//! computed address hits becomes as many variables, since herd knows a place in an array by a register alone.
+//! A register called like one of the processor's is that one.
 
 use super::super::memory::Zone;
 use crate::analysis::interval::{Interval, Intervals};
@@ -12,8 +12,8 @@ use crate::model::litmus::{Litmus, Width};
 use crate::model::{Addr, Edge, Program, Reg, Thread, Value, Variable};
 use std::collections::{BTreeSet, HashSet};
 
-/// Words that mean something else in a litmus test: those around conditions, registers, sizes, and whatever herd takes for
-/// an instruction, which may also end in a letter for its width.
+/// Words that mean something else in a litmus test: those around conditions, registers, sizes, and whatever
+/// herd takes for an instruction, which may also end in a letter for its width.
 const WORDS: &[&str] = &[
     "final",
     "forall",
@@ -286,8 +286,8 @@ pub struct LitmusRegisters {
 }
 
 impl LitmusRegisters {
-    /// Places for the registers that are `used`; `None` if there are not enough. Whether the thread `accumulates`: then
-    /// it needs the accumulator for itself now and then.
+    /// Places for the registers that are `used`; `None` if there are not enough. Whether the thread
+    /// `accumulates`: then it needs the accumulator for itself now and then.
     pub fn new(
         thread: &Thread,
         used: &BTreeSet<Reg>,

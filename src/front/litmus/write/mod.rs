@@ -1,16 +1,17 @@
 //! How is a program said as an x86 litmus test?
 //!
-//! Variables become locations of the test, registers the processor's, edges instructions. A test of 32 bits (`X86`) is
-//! written where nothing needs more, one of 64 bits (`X86_64`) otherwise. A program that was read from a litmus test
-//! keeps its widths, addresses, names and instructions; other programs have cells as wide as registers, elements of arrays
-//! where they compute addresses, and only instructions that herd has, since it is to read them.
-//! What a test cannot say is [`Inexpressible`]: questions about states that are not final, assertions, choices that
-//! nothing decides, blocks, arithmetic that herd does not know, more registers than there are.
-//! Invariant: reading what is written gives a program with the same final states under SC and under TSO, and the same
-//! answer to its question.
+//! Variables become locations of the test, registers the processor's, edges instructions. A test of 32 bits
+//! (`X86`) is written where nothing needs more, one of 64 bits (`X86_64`) otherwise. A program that was read
+//! from a litmus test keeps its widths, addresses, names and instructions; other programs have cells as wide
+//! as registers, elements of arrays where they compute addresses, and only instructions that herd has, since
+//! it is to read them. What a test cannot say is [`Inexpressible`]: questions about states that are not
+//! final, assertions, choices that nothing decides, blocks, arithmetic that herd does not know, more
+//! registers than there are. Invariant: reading what is written gives a program with the same final states
+//! under SC and under TSO, and the same answer to its question.
 //!
-//! `layout` finds places and names; `code` writes threads, with `body` for what there is to write, `branch`, `access` and
-//! `expr` for branches, memory and expressions; `condition` writes the question; `narrow` knows what 32 bits can do, `syntax` how both processors spell it.
+//! `layout` finds places and names; `code` writes threads, with `body` for what there is to write, `branch`,
+//! `access` and `expr` for branches, memory and expressions; `condition` writes the question; `narrow` knows
+//! what 32 bits can do, `syntax` how both processors spell it.
 
 mod access;
 mod body;
@@ -185,7 +186,8 @@ impl LitmusWriter<'_> {
         }
     }
 
-    /// The location that a number is an address in or close to, and how many bytes behind its beginning that is.
+    /// The location that a number is an address in or close to, and how many bytes behind its beginning that
+    /// is.
     fn location_at(&self, layout: &LitmusLayout, value: Value) -> Option<(String, Value)> {
         let zone = layout.zones().iter().find(|zone| zone.is_near(value))?;
         let begin = |group: &Group| zone.address + (group.first - zone.cells.0) as Value * zone.bytes;

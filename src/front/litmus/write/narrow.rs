@@ -1,7 +1,7 @@
 //! Do 32 bits do for a program? They do if no value needs more, on its way or at rest.
 //!
-//! A result that the program itself cuts to 32 bits may be computed there however large it would get, as long as its low
-//! bits depend on low bits alone.
+//! A result that the program itself cuts to 32 bits may be computed there however large it would get, as long
+//! as its low bits depend on low bits alone.
 
 use crate::analysis::interval::{Interval, range};
 use crate::front::x86::BitBound;
@@ -10,7 +10,8 @@ use crate::model::{BinOp, Expr, Program, Reg, RegExpr, UnOp, Value};
 
 const LOW: Interval = Interval { lo: i32::MIN as Value, hi: i32::MAX as Value };
 
-/// Is the program the same in 32 bits? Of a test that was read for such a processor it is known how large values are.
+/// Is the program the same in 32 bits? Of a test that was read for such a processor it is known how large
+/// values are.
 pub fn suits(program: &Program, test: Option<&Litmus>) -> bool {
     let values = match test {
         Some(test) if test.bits == 32 => LOW,
@@ -24,7 +25,8 @@ pub fn suits(program: &Program, test: Option<&Litmus>) -> bool {
     let small = edges.all(|(_, edge)| {
         let address = edge.instr.address();
         let others = edge.instr.exprs().into_iter().filter(|e| !address.is_some_and(|a| std::ptr::eq(a, *e)));
-        // Addresses are bytes in a test that was read, and elsewhere numbers of cells, which 32 bits cannot all scale.
+        // Addresses are bytes in a test that was read, and elsewhere numbers of cells, which 32 bits cannot
+        // all scale.
         (test.is_some() || address.is_none_or(|a| a.constant().is_some()))
             && others.into_iter().all(|e| exact(e, values))
     });

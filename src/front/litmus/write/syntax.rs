@@ -1,5 +1,5 @@
-//! How is an instruction spelled? Intel's order and capital letters for 32 bits, AT&T's order and widths on mnemonics for
-//! 64 bits, as litmus tests of either processor have it. And which of them does herd read?
+//! How is an instruction spelled? Intel's order and capital letters for 32 bits, AT&T's order and widths on
+//! mnemonics for 64 bits, as litmus tests of either processor have it. And which of them does herd read?
 
 use crate::front::x86::{Arch, Gpr, GprPart};
 use crate::model::Value;
@@ -50,7 +50,8 @@ const OF_HERD: &[&str] = &[
     "mov", "add", "or", "xor", "inc", "dec", "cmp", "xchg", "mfence", "jmp", "je", "jne", "lock add",
     "lock xor", "lock inc", "lock dec",
 ];
-/// Those that it has for 64 bits only. Its `jlt` jumps if both sides are equal too, so it does not belong here.
+/// Those that it has for 64 bits only. Its `jlt` jumps if both sides are equal too, so it does not belong
+/// here.
 const OF_HERD_WIDE: &[&str] = &["jle", "jge", "lock cmpxchg"];
 
 /// Does herd have the instruction?
@@ -58,7 +59,8 @@ pub fn herd_has(arch: Arch, mnemonic: &str) -> bool {
     OF_HERD.contains(&mnemonic) || arch == Arch::X86_64 && OF_HERD_WIDE.contains(&mnemonic)
 }
 
-/// Does herd read the operand? A place is a name or a register there, and no sum but that of a register and a number.
+/// Does herd read the operand? A place is a name or a register there, and no sum but that of a register and a
+/// number.
 pub fn herd_reads(arch: Arch, operand: &Operand) -> bool {
     match operand {
         Operand::Const(_) | Operand::Reg(_) => true,

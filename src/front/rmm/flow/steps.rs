@@ -1,10 +1,11 @@
 //! What does one statement do? Steps of the model for reads, writes and locked blocks, with their domains.
 //!
-//! A value outside the domain of where it goes blocks the process: an `assume` beside the step, left out where the
-//! domains of the registers show that it holds. A location's domain thus bounds what is read from it, too.
-//! A locked block with a write is a `lock` block; `cas` and `locked write` alone are single locked instructions.
-//! A block without a write is no fence: with one read at most it is its statements, since nobody sees the steps
-//! between; with several it needs the lock, which `flow` allows where it makes no difference.
+//! A value outside the domain of where it goes blocks the process: an `assume` beside the step, left out
+//! where the domains of the registers show that it holds. A location's domain thus bounds what is read from
+//! it, too. A locked block with a write is a `lock` block; `cas` and `locked write` alone are single locked
+//! instructions. A block without a write is no fence: with one read at most it is its statements, since
+//! nobody sees the steps between; with several it needs the lock, which `flow` allows where it makes no
+//! difference.
 
 use super::{Builder, Built};
 use crate::analysis::interval::{self, Interval};

@@ -1,7 +1,8 @@
-//! How does an expression group? Sums of signed units; comparisons joined by `not`, `&&` and `||`, in this order.
+//! How does an expression group? Sums of signed units; comparisons joined by `not`, `&&` and `||`, in this
+//! order.
 //!
-//! Round brackets group sums, square brackets group conditions. Chains of `&&` and `||` may be of any length. Sums have
-//! a limit, brackets and all, since a sum is as deep as it is long.
+//! Round brackets group sums, square brackets group conditions. Chains of `&&` and `||` may be of any length.
+//! Sums have a limit, brackets and all, since a sum is as deep as it is long.
 
 use super::RmmParser;
 use crate::front::const_fold;

@@ -1,6 +1,7 @@
 //! What does a process do? Statements, separated by `;`.
 //!
-//! A bad statement is skipped up to the `;` or the closing bracket behind it, with the brackets it has opened.
+//! A bad statement is skipped up to the `;` or the closing bracket behind it, with the brackets it has
+//! opened.
 
 use super::RmmParser;
 use crate::front::diagnostics::{Parsed, Problem, Reported, shorten};

@@ -1,5 +1,5 @@
-//! The text of small programs. That what we write keeps the grammar, and means the same under SC, is asked of all
-//! bundled programs in `tests/trencher.rs`.
+//! The text of small programs. That what we write keeps the grammar, and means the same under SC, is asked of
+//! all bundled programs in `tests/trencher.rs`.
 
 use super::{divided, write};
 use crate::analysis::interval::Interval;

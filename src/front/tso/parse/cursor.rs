@@ -1,5 +1,5 @@
-//! Where in the file are we, and what stands there? The steps of the parser from token to token, and its two ways to
-//! complain.
+//! Where in the file are we, and what stands there? The steps of the parser from token to token, and its two
+//! ways to complain.
 
 use super::super::ast::Name;
 use super::super::lex::{self, TsoKind};

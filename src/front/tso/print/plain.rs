@@ -1,11 +1,11 @@
 //! Which program means the same and can be written down? One whose every location has a spelling.
 //!
-//! Text has one instruction at each place, or an `if`, or a `choose`. A location with other ways out is split:
-//! it chooses, without a step of memory, and each choice has its own location. A location without a way out
-//! waits for ever. Where the original stands at a location, this one stands at it or at one of its choices,
-//! so `t@label` becomes a question about all of these, and no property can tell the two programs apart.
-//! Invariant: locations come in the order of the text, `end` last; expressions are folded as the reader
-//! folds them; names are legal.
+//! Text has one instruction at each place, or an `if`, or a `choose`. A location with other ways out is
+//! split: it chooses, without a step of memory, and each choice has its own location. A location without a
+//! way out waits for ever. Where the original stands at a location, this one stands at it or at one of its
+//! choices, so `t@label` becomes a question about all of these, and no property can tell the two programs
+//! apart. Invariant: locations come in the order of the text, `end` last; expressions are folded as the
+//! reader folds them; names are legal.
 
 use super::LOCATION;
 use super::legal;

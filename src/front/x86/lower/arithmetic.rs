@@ -100,8 +100,8 @@ impl<R: Resolver> Lowering<'_, R> {
         // The processor looks at the low bits of the count alone.
         let count = count & if bits == 64 { 63 } else { 31 };
         if count == 0 {
-            // Flags stay as they are. The destination is written all the same: the upper half of a register is
-            // cleared, and a place in memory is stored to.
+            // Flags stay as they are. The destination is written all the same: the upper half of a register
+            // is cleared, and a place in memory is stored to.
             return self.write(to, old, bits);
         }
         let by = || Expr::Const(count);

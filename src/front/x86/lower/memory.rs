@@ -1,7 +1,7 @@
 //! Instructions that read a place and write it: exchanges, and arithmetic with a destination in memory.
 //!
-//! With `LOCK` before it, and for an XCHG always, the two accesses are one step; where the model has no such step they
-//! stand in a `lock` … `unlock` block. Without, they are a load and a store.
+//! With `LOCK` before it, and for an XCHG always, the two accesses are one step; where the model has no such
+//! step they stand in a `lock` … `unlock` block. Without, they are a load and a store.
 
 use super::super::mnemonics::Two;
 use super::super::operands::{Mem, Operand};
@@ -102,7 +102,8 @@ impl<R: Resolver> Lowering<'_, R> {
         self.take(accumulator, Expr::Atom(equal), old);
     }
 
-    /// The accumulator gets what was read; if that is equal, it is not written at all, not even its upper half.
+    /// The accumulator gets what was read; if that is equal, it is not written at all, not even its upper
+    /// half.
     fn take(&mut self, accumulator: GprPart, equal: RegExpr, old: RegExpr) {
         let dst = self.whole(accumulator);
         let value = self.inserted(accumulator, old);

@@ -1,13 +1,14 @@
 //! What does each instruction do? From x86 to steps of the model.
 //!
-//! A plain load, store or locked instruction becomes one step; one that reads memory and writes it without `LOCK` a
-//! load and a store; locked arithmetic that the model has no step for a `lock` … `unlock` block. Flags are registers
-//! of the thread, computed where something in the thread looks at them, in true x86 meaning.
+//! A plain load, store or locked instruction becomes one step; one that reads memory and writes it without
+//! `LOCK` a load and a store; locked arithmetic that the model has no step for a `lock` … `unlock` block.
+//! Flags are registers of the thread, computed where something in the thread looks at them, in true x86
+//! meaning.
 //!
-//! A result of fewer than 64 bits has to be cut to its width. Where it can be proved that nothing is ever cut off the
-//! cutting is left out ([`Form::Plain`]), and so steps and expressions stay as short as the instructions are; `overflow`
-//! knows how large values can get.
-//! Invariant: every register, cell and intermediate value is `fitted` to its width.
+//! A result of fewer than 64 bits has to be cut to its width. Where it can be proved that nothing is ever cut
+//! off the cutting is left out ([`Form::Plain`]), and so steps and expressions stay as short as the
+//! instructions are; `overflow` knows how large values can get. Invariant: every register, cell and
+//! intermediate value is `fitted` to its width.
 
 mod arithmetic;
 mod flags;

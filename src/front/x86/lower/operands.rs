@@ -50,7 +50,8 @@ impl<R: Resolver> Lowering<'_, R> {
         cut(binary(BinOp::Shr, whole, Expr::Const(Value::from(part.shift))), part.bits, self.arch)
     }
 
-    /// Does a write to the part replace the whole register? A write to 32 of 64 bits does: the others become 0.
+    /// Does a write to the part replace the whole register? A write to 32 of 64 bits does: the others become
+    /// 0.
     pub(super) fn is_whole(&self, part: GprPart) -> bool {
         part.bits >= 32
     }
