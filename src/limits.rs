@@ -36,12 +36,14 @@ pub struct Limits {
     pub states: Option<u64>,
     /// Set by Ctrl-C, for all runs that share it.
     pub cancelled: Arc<AtomicBool>,
+    /// Set when nobody waits for this run any more: another one has the answer.
+    pub superseded: AtomicBool,
     /// Stored states so far, for whoever shows progress.
-    pub progress: AtomicU64,
+    pub progress: Arc<AtomicU64>,
     /// The round of refinement, for engines that have rounds.
-    pub round: AtomicU64,
+    pub round: Arc<AtomicU64>,
     /// What the run is at, in a few words, where there is more to say than that.
-    pub note: Mutex<String>,
+    pub note: Arc<Mutex<String>>,
     pub pace: Pace,
 }
 
@@ -83,6 +85,22 @@ impl Limits {
         self.timeout = Some(timeout);
         self.deadline = Instant::now().checked_add(timeout);
         self
+    }
+
+    /// The same limits for one of several runs side by side, which can be stopped by itself.
+    pub fn for_one_of_several(&self) -> Limits {
+        Limits {
+            deadline: self.deadline,
+            timeout: self.timeout,
+            memory: self.memory,
+            states: self.states,
+            cancelled: self.cancelled.clone(),
+            superseded: AtomicBool::new(false),
+            progress: self.progress.clone(),
+            round: self.round.clone(),
+            note: self.note.clone(),
+            pace: Pace::default(),
+        }
     }
 
     /// Says what the run is at.
@@ -142,7 +160,7 @@ impl Limits {
 
     /// The limit of time or patience that has been reached, if any.
     pub fn expired(&self) -> Option<Limit> {
-        if self.cancelled.load(Ordering::Relaxed) {
+        if self.cancelled.load(Ordering::Relaxed) || self.superseded.load(Ordering::Relaxed) {
             return Some(Limit::Cancelled);
         }
         self.deadline.filter(|&d| Instant::now() >= d).map(|_| Limit::Time(self.timeout.unwrap_or_default()))

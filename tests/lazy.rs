@@ -45,6 +45,21 @@ fn same(program: &Program) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Engines side by side do not contradict the plain machine, and without its limits say what it says.
+fn side_by_side(program: &Program) -> Result<(), TestCaseError> {
+    let plain = naive(program, &Goal::of(program), Model::Tso, None, MOST);
+    let options = Options { side_by_side: true, pruning: Pruning::Off, workers: 4, ..Options::default() };
+    let limits = Limits { states: Some(10 * MOST as u64), ..Limits::default() };
+    let found = engine::check(program, &Goal::of(program), &options, &limits).expect("no internal error");
+    let agree = match (plain, &found.answer) {
+        (Naive::Violated, answer) => matches!(answer, Answer::Fails(_)),
+        (Naive::Safe, answer) => matches!(answer, Answer::Holds(_)),
+        (Naive::Unknown | Naive::Bounded, _) => true,
+    };
+    prop_assert!(agree, "the plain machine says {plain:?}, engines side by side {found:?}");
+    Ok(())
+}
+
 /// Without loops, delays that are added one after the other find whatever there is; they prove nothing.
 fn additive(program: &Program) -> Result<(), TestCaseError> {
     let plain = naive(program, &Goal::of(program), Model::Tso, None, MOST);
@@ -315,6 +330,7 @@ proptest! {
     #[test]
     fn answers_on_templates_agree(program in template_program(3, false)) {
         same(&program.0)?;
+        side_by_side(&program.0)?;
         additive(&program.0)?;
         robust(&program.0)?;
     }
@@ -322,6 +338,7 @@ proptest! {
     #[test]
     fn answers_on_templates_with_loops_do_not_contradict(program in template_program(3, true)) {
         compatible(&program.0)?;
+        side_by_side(&program.0)?;
         robust_either_way(&program.0)?;
     }
 }

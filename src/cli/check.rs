@@ -45,6 +45,7 @@ fn options(args: &CheckArgs) -> Result<Options, String> {
             OrderArg::Bfs => Order::BreadthFirst,
             OrderArg::Dfs => Order::DepthFirst,
         },
+        side_by_side: args.side_by_side,
         ..args.search.options()
     };
     options.refusal().map_or(Ok(options), |refusal| Err(refusal.to_string()))

@@ -181,6 +181,10 @@ struct CheckArgs {
     /// Gives up after this many rounds of the lazy engine
     #[arg(long, value_name = "N")]
     iterations: Option<u64>,
+    /// Runs engines, and candidates for the first delay, side by side with one worker each, instead of letting
+    /// engines take turns with all workers
+    #[arg(long)]
+    side_by_side: bool,
     /// How the lazy engine builds delays into the program
     #[arg(long, value_enum, default_value_t)]
     extension: ExtensionArg,

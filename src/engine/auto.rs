@@ -6,11 +6,12 @@
 //! threads that are not robust are so small that a brief look at all their states settles them: that comes
 //! before the first delay is tried. Engines are known here by the table and by their trait alone.
 
+use super::contest::{self, Contestant};
 use super::{Allowance, EXPLICIT, Engine, Internal, LAZY, Options, Subject, Turn, outcome};
 use crate::analysis::interval::{Interval, Intervals};
 use crate::certify::{Checked, Outcome};
 use crate::model::Program;
-use crate::query::{Answer, Limit, Limits};
+use crate::query::{Answer, Contest, Limit, Limits};
 use crate::reach::{Budget, Order};
 
 /// States that are worth spending in any case.
@@ -30,22 +31,27 @@ const GROWTH: u64 = 4;
 /// end, that is an answer.
 const LONGER: u64 = 3;
 
+/// The engines that take turns; their rivals come after them.
+const MOST_TURNS: usize = 2;
+
 /// States that the first SC check may store before that where values grow, perhaps for ever.
 const FIRST: u64 = 100_000;
 /// A value that needs more bits than this is taken to grow.
 const MANY_BITS: u32 = 32;
 
 pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
-    let mut explicit = (EXPLICIT.start)(subject, options, limits);
+    let one_of_several = |_| limits.for_one_of_several();
+    let each: Vec<Limits> = (0..options.workers.max(MOST_TURNS)).map(one_of_several).collect();
+    let mut explicit = (EXPLICIT.start)(subject, options, &each[1]);
     if (LAZY.refuses)(options).is_some() || (LAZY.blind_spot)(subject).is_some() {
         let answer = exhaust(&mut *explicit, Budget::UNLIMITED, options.effort)?;
         let answer = answer.expect("nothing but the effort bounds the turn");
         return Ok(outcome(&*explicit, answer, options));
     }
     let depth_first = Options { order: Order::DepthFirst, ..options.clone() };
-    let straight = (EXPLICIT.start)(subject, &depth_first, limits);
-    let lazy = (LAZY.start)(subject, options, limits);
-    Turns { subject, options, limits, lazy, explicit, straight: Some(straight) }.take()
+    let straight = (EXPLICIT.start)(subject, &depth_first, &each[1]);
+    let lazy = (LAZY.start)(subject, options, &each[0]);
+    Turns { subject, options, limits, each: &each, lazy, explicit, straight: Some(straight) }.take()
 }
 
 /// The engines that take turns.
@@ -53,10 +59,12 @@ struct Turns<'a> {
     subject: &'a Subject<'a>,
     options: &'a Options,
     limits: &'a Limits,
-    lazy: Box<dyn Engine + 'a>,
-    explicit: Box<dyn Engine + 'a>,
+    /// For each engine its own: the lazy one, the explicit one, and rivals of the lazy one.
+    each: &'a [Limits],
+    lazy: Box<dyn Engine<'a> + 'a>,
+    explicit: Box<dyn Engine<'a> + 'a>,
     /// The explicit engine once more, going straight ahead, until it has had its turn.
-    straight: Option<Box<dyn Engine + 'a>>,
+    straight: Option<Box<dyn Engine<'a> + 'a>>,
 }
 
 impl Turns<'_> {
@@ -89,6 +97,9 @@ impl Turns<'_> {
                     {
                         return Ok(self.handed_over(&*self.explicit, answer));
                     }
+                    if self.runs_side_by_side() {
+                        return self.contest(budget.max(states));
+                    }
                     allowance.ask = Budget::states(GROWTH * states.max(LITTLE));
                     continue;
                 }
@@ -104,6 +115,9 @@ impl Turns<'_> {
             {
                 return Ok(self.handed_over(&*straight, answer));
             }
+            if self.runs_side_by_side() {
+                return self.contest(budget);
+            }
             if let Some(answer) = exhaust(&mut *self.explicit, most, effort)? {
                 return Ok(self.handed_over(&*self.explicit, answer));
             }
@@ -113,8 +127,48 @@ impl Turns<'_> {
         }
     }
 
+    fn runs_side_by_side(&self) -> bool {
+        let Options { side_by_side, workers, effort, .. } = *self.options;
+        side_by_side && workers > 1 && effort.is_none()
+    }
+
+    /// The engines side by side, and rivals of the lazy one that build in other delays, as many as there are
+    /// workers.
+    fn contest(mut self, budget: u64) -> Result<Outcome, Internal> {
+        let mut rivals = self.lazy.rivals(&self.each[MOST_TURNS..])?;
+        let lazily: fn(u64) -> Allowance = |states| {
+            let more = Budget::states(states);
+            Allowance { exhaust: Budget::UNLIMITED, hunt: more, ask: more }
+        };
+        let explicitly: fn(u64) -> Allowance =
+            |states| Allowance { exhaust: Budget::states(LONGER * states), ..Allowance::default() };
+        let mut contestants = vec![
+            Contestant { engine: &mut self.lazy, limits: &self.each[0], allow: lazily, begins_anew: false },
+            Contestant {
+                engine: &mut self.explicit,
+                limits: &self.each[1],
+                allow: explicitly,
+                begins_anew: true,
+            },
+        ];
+        for (rival, limits) in rivals.iter_mut().zip(&self.each[MOST_TURNS..]) {
+            contestants.push(Contestant { engine: rival, limits, allow: lazily, begins_anew: false });
+        }
+        let mut contest =
+            Contest { runs: contestants.len(), candidates: contestants.len() - 1, won_by: None };
+        let (winner, answer) = contest::run(contestants, budget, GROWTH)?;
+        let mut outcome = match winner {
+            1 => self.handed_over(&*self.explicit, answer),
+            0 => outcome(&*self.lazy, answer, self.options),
+            rival => outcome(&*rivals[rival - MOST_TURNS], answer, self.options),
+        };
+        contest.won_by = (winner != 1).then_some(winner.max(1));
+        outcome.stats.contest = Some(contest);
+        Ok(outcome)
+    }
+
     /// The other engine has the answer; what the lazy one's rounds cost is told along with it.
-    fn handed_over(&self, engine: &dyn Engine, answer: Checked) -> Outcome {
+    fn handed_over(&self, engine: &dyn Engine<'_>, answer: Checked) -> Outcome {
         let lazy = self.lazy.stats();
         let mut outcome = outcome(engine, answer, self.options);
         outcome.safe_under_sc = self.lazy.safe_under_sc();
@@ -128,7 +182,11 @@ impl Turns<'_> {
 
 /// The engine's answer, unless it has spent its turn. If the effort is less than that, there is no point in
 /// further turns.
-fn exhaust(engine: &mut dyn Engine, most: Budget, effort: Option<u64>) -> Result<Option<Checked>, Internal> {
+fn exhaust(
+    engine: &mut dyn Engine<'_>,
+    most: Budget,
+    effort: Option<u64>,
+) -> Result<Option<Checked>, Internal> {
     let budget = most.and(effort.map_or(Budget::UNLIMITED, Budget::states));
     Ok(match engine.turn(Allowance { exhaust: budget, ..Allowance::default() })? {
         Turn::Answered(answer) => Some(answer),

@@ -18,7 +18,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     blind_spot: |_| None,
     start: |subject, options, limits| {
         let stats = Stats { workers: options.workers, ..Stats::default() };
-        Box::new(Explicit { subject, options, limits, stats })
+        Box::new(Explicit { subject, options, limits, workers: options.workers, stats })
     },
 };
 
@@ -33,16 +33,17 @@ struct Explicit<'a> {
     subject: &'a Subject<'a>,
     options: &'a Options,
     limits: &'a Limits,
+    workers: usize,
     stats: Stats,
 }
 
-impl Engine for Explicit<'_> {
+impl<'a> Engine<'a> for Explicit<'a> {
     fn name(&self) -> &'static str {
         ENTRY.name
     }
 
     fn turn(&mut self, allowance: Allowance) -> Result<Turn, Internal> {
-        let Explicit { subject, options, limits, .. } = *self;
+        let Explicit { subject, options, limits, workers, .. } = *self;
         let memory = match options.model {
             Model::Sc => MemoryModel::Sc,
             Model::Tso => MemoryModel::Tso(options.explicit.buffer),
@@ -52,7 +53,7 @@ impl Engine for Explicit<'_> {
             Ok(machine) => machine,
             Err(limit) => return Ok(Turn::Answered(Answer::Unknown(limit))),
         };
-        let search = Search::new(options.order, options.workers);
+        let search = Search::new(options.order, workers);
         let (found, spent) = match explore_within(&machine, limits, search, allowance.exhaust) {
             Ok(found) => (found, false),
             Err(Spent(found)) => (found, true),
@@ -62,7 +63,7 @@ impl Engine for Explicit<'_> {
             transitions: found.transitions,
             bytes_per_state: found.bytes as f64 / found.states.max(1) as f64,
             words: machine.words(),
-            workers: options.workers,
+            workers,
             longest_buffer: machine.longest_buffer(),
             interchangeable: machine.interchangeable(),
             ..Stats::default()
@@ -77,6 +78,10 @@ impl Engine for Explicit<'_> {
             (None, Some(limit)) => Answer::Unknown(limit),
             (None, None) => exhausted(&machine, options),
         }))
+    }
+
+    fn set_workers(&mut self, workers: usize) {
+        self.workers = workers;
     }
 
     fn stats(&self) -> &Stats {

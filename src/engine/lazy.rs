@@ -1,4 +1,4 @@
-//! Lazy TSO reachability (`[LazyTSO15]`, Algorithm 1): explore under SC, ask the oracle where store
+//! Lazy TSO reachability ([LazyTSO], Algorithm 1): explore under SC, ask the oracle where store
 //! buffering could matter, build just that delay into the program, repeat.
 //!
 //! If the goal is SC-reachable in the program with its delays, its run projects to a TSO run of the user's
@@ -20,9 +20,11 @@ use crate::reach::visited::MAX_WORDS;
 use crate::reach::{Budget, Found, Goals, Order, Search, Spent, explore_within};
 use crate::robust::attack::Attacks;
 use crate::robust::known::KnownPaths;
-use crate::robust::oracle::{self, OracleOptions};
-use std::collections::HashSet;
+use crate::robust::oracle::{self, OracleOptions, Suspect};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// States of the search for a short run.
@@ -71,13 +73,30 @@ struct Lazy<'a> {
     subject: &'a Subject<'a>,
     options: &'a Options,
     limits: &'a Limits,
-    current: Extended,
+    workers: usize,
     stats: Stats,
+    grown: Grown,
+    /// What the last round left aside: the program before it, and the delays that were not built in, the best
+    /// first.
+    passed_over: Option<(Grown, Vec<WantedDelay>)>,
+    /// The sets of delays that this run and its rivals have built in: none takes the way of another.
+    tried: Arc<Mutex<HashSet<BTreeSet<UsersPath>>>>,
+}
+
+/// The program with its delays.
+#[derive(Clone)]
+struct Grown {
+    current: Extended,
     /// Paths built in so far.
     delays: usize,
     /// The paths that are built in and still there beside their emulation.
     known: KnownPaths,
+    /// All of them.
+    built_in: BTreeSet<UsersPath>,
 }
+
+/// A thread's path, by what its edges are in the user's program.
+type UsersPath = (ThreadId, Vec<Origin>);
 
 /// What ends a round before there are more delays.
 enum Stop {
@@ -98,7 +117,7 @@ impl From<Internal> for Stop {
     }
 }
 
-impl Engine for Lazy<'_> {
+impl<'a> Engine<'a> for Lazy<'a> {
     fn name(&self) -> &'static str {
         ENTRY.name
     }
@@ -121,9 +140,35 @@ impl Engine for Lazy<'_> {
         &self.stats
     }
 
+    fn set_workers(&mut self, workers: usize) {
+        self.workers = workers;
+    }
+
+    /// For each delay that the last round passed over, one that builds in that instead.
+    fn rivals(&self, limits: &'a [Limits]) -> Result<Vec<Box<dyn Engine<'a> + 'a>>, Internal> {
+        let Some((before, delays)) = &self.passed_over else { return Ok(vec![]) };
+        let mut rivals: Vec<Box<dyn Engine<'a> + 'a>> = Vec::new();
+        for (delay, limits) in delays.iter().zip(limits) {
+            let mut rival = Lazy {
+                limits,
+                stats: self.stats.clone(),
+                grown: before.clone(),
+                passed_over: None,
+                tried: self.tried.clone(),
+                ..*self
+            };
+            let mut round = Round::default();
+            if rival.grow(delay, &mut round).is_ok() {
+                rival.stats.rounds.last_mut().expect("a round passed them over").delays = round.delays;
+                rivals.push(Box::new(rival));
+            }
+        }
+        Ok(rivals)
+    }
+
     /// Delays are built in once the SC check of the user's program has ended without a violation.
     fn safe_under_sc(&self) -> bool {
-        self.delays > 0
+        self.grown.delays > 0
     }
 }
 
@@ -138,14 +183,14 @@ pub fn extended(
     for _ in 0..rounds {
         let mut round = Round::default();
         let asked = lazy.ask(Budget::UNLIMITED, &mut round);
-        match asked.and_then(|delay| Ok(lazy.grow(&delay, &mut round)?)) {
+        match asked.and_then(|delays| Ok(lazy.grow(&delays[0], &mut round)?)) {
             Ok(()) => {}
             Err(Stop::Answered(Answer::Unknown(limit))) => return Ok(Err(limit)),
             Err(Stop::Bug(bug)) => return Err(bug),
             Err(Stop::Answered(_) | Stop::Spent) => break,
         }
     }
-    Ok(Ok(lazy.current.program))
+    Ok(Ok(lazy.grown.current.program))
 }
 
 /// Can this engine answer for the goal?
@@ -163,25 +208,50 @@ impl<'a> Lazy<'a> {
             subject,
             options,
             limits,
-            current: Extended { program: subject.program().clone(), goal: subject.goal.clone() },
+            workers: options.workers,
             stats: Stats { workers: options.workers, ..Stats::default() },
-            delays: 0,
-            known: KnownPaths::default(),
+            grown: Grown {
+                current: Extended { program: subject.program().clone(), goal: subject.goal.clone() },
+                delays: 0,
+                known: KnownPaths::default(),
+                built_in: BTreeSet::new(),
+            },
+            passed_over: None,
+            tried: Arc::default(),
         }
     }
 
     /// An SC check, a question to the oracle, and the delays it asks for.
     fn take_round(&mut self, allowance: Allowance, round: &mut Round) -> Result<(), Stop> {
         self.reach(allowance, round)?;
-        let delay = self.ask(allowance.ask, round)?;
+        let mut delays = self.ask(allowance.ask, round)?;
         if let Some(most) = self.options.lazy.iterations.filter(|&most| self.stats.iterations + 1 >= most) {
             return Err(Limit::Iterations(most).into());
         }
+        let delay = delays.remove(self.untried(&delays));
+        self.passed_over = (self.workers > 1 && !delays.is_empty()).then(|| (self.grown.clone(), delays));
         Ok(self.grow(&delay, round)?)
     }
 
+    /// The best of the delays with which this run does not come to where a rival has been; the best, if there
+    /// is none.
+    fn untried(&self, delays: &[WantedDelay]) -> usize {
+        let tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = |delay: &WantedDelay| {
+            let mut all = self.grown.built_in.clone();
+            !all.insert(self.in_users_terms(&delay.path)) || !tried.contains(&all)
+        };
+        delays.iter().position(is_new).unwrap_or(0)
+    }
+
+    fn in_users_terms(&self, path: &DelayedPath) -> UsersPath {
+        let thread = self.grown.current.program.thread(path.thread);
+        let origin = |&edge: &EdgeId| thread.edge(edge).origin.unwrap_or(Origin::Whole(edge));
+        (path.thread, path.edges.iter().map(origin).collect())
+    }
+
     fn new_round(&self) -> Round {
-        let threads = self.current.program.threads();
+        let threads = self.grown.current.program.threads();
         Round {
             locations: threads.iter().map(|t| t.graph().node_count()).sum(),
             edges: threads.iter().map(|t| t.graph().edge_count()).sum(),
@@ -192,7 +262,7 @@ impl<'a> Lazy<'a> {
     /// Is the goal out of reach under SC in the program with its delays?
     fn reach(&mut self, allowance: Allowance, round: &mut Round) -> Result<(), Stop> {
         let start = Instant::now();
-        let first = self.delays == 0;
+        let first = self.grown.delays == 0;
         let searched = self.search(allowance, round);
         round.time = start.elapsed();
         let (found, words) = searched?;
@@ -201,7 +271,7 @@ impl<'a> Lazy<'a> {
                 confirm(self.subject, Model::Sc, &self.subject.tell(Model::Sc, actions), self.limits)?
             }
             (Some((_, actions)), _) => {
-                let actions = self.subject.drain(project(&self.current.program, actions));
+                let actions = self.subject.drain(project(&self.grown.current.program, actions));
                 confirm(self.subject, Model::Tso, &actions, self.limits)?
             }
             (None, Some(limit)) => Answer::Unknown(limit),
@@ -214,16 +284,17 @@ impl<'a> Lazy<'a> {
     /// The SC check. Once there are delays, a goal is likely: a brief search for a short run, and then one
     /// that heads for the goal.
     fn search(&mut self, allowance: Allowance, round: &mut Round) -> Result<(Found, usize), Stop> {
-        let Extended { program, goal } = &self.current;
-        let Options { order, workers, reductions, .. } = *self.options;
+        let Extended { program, goal } = &self.grown.current;
+        let Options { order, reductions, .. } = *self.options;
+        let workers = self.workers;
         let machine = ProgramMachine::new(program, goal, MemoryModel::Sc, reductions, self.limits)?;
         let words = machine.words();
         self.stats.interchangeable = machine.interchangeable();
         let full = Search::new(order, workers);
-        let first = if self.delays == 0 { allowance.exhaust } else { Budget::states(BRIEF) };
+        let first = if self.grown.delays == 0 { allowance.exhaust } else { Budget::states(BRIEF) };
         let mut found = explore_within(&machine, self.limits, full, first);
         self.count(&found, words, round);
-        if self.delays > 0 && found.is_err() && allowance.hunt.exceeds(BRIEF) {
+        if self.grown.delays > 0 && found.is_err() && allowance.hunt.exceeds(BRIEF) {
             let hunt = Search::new(Order::Hunt, workers);
             found = explore_within(&machine.ranking(), self.limits, hunt, allowance.hunt);
             self.count(&found, words, round);
@@ -240,12 +311,14 @@ impl<'a> Lazy<'a> {
         self.stats.bytes_per_state = found.bytes as f64 / found.states.max(1) as f64;
     }
 
-    /// A delay by which TSO adds something to the program with its delays; if there is none, that is an
-    /// answer.
-    fn ask(&mut self, budget: Budget, round: &mut Round) -> Result<WantedDelay, Stop> {
+    /// Delays by which TSO adds something to the program with its delays, the best first; if there is none,
+    /// that is an answer.
+    fn ask(&mut self, budget: Budget, round: &mut Round) -> Result<Vec<WantedDelay>, Stop> {
         let goals = Goals::Several { patience: PATIENCE };
-        let options = OracleOptions { known: self.known.clone(), ..self.options.oracle(goals) };
-        let program = &self.current.program;
+        let workers = self.workers;
+        let options =
+            OracleOptions { known: self.grown.known.clone(), workers, ..self.options.oracle(goals) };
+        let program = &self.grown.current.program;
         let asked = oracle::ask_within(program, &options, budget, self.limits);
         let reply = match &asked {
             Ok(reply) => reply,
@@ -257,16 +330,23 @@ impl<'a> Lazy<'a> {
         self.stats.states += reply.stats.states;
         self.stats.transitions += reply.stats.transitions;
         let reply = asked.map_err(|Spent(_)| Stop::Spent)?;
-        let best = reply.suspects.iter().rev().max_by_key(|s| worth(&s.path(program)));
-        match (best, reply.limit) {
-            (Some(suspect), _) => {
-                let witness = settled(certify::witness(program, &suspect.actions, self.limits))??;
-                Ok(WantedDelay { path: path(&witness), attacks: reply.attacks })
+        let mut suspects: Vec<&Suspect> = reply.suspects.iter().collect();
+        suspects.sort_by_cached_key(|s| Reverse(worth(&s.path(program))));
+        // Those that are passed over are for rivals, and judged where there may be some.
+        let wanted = if workers > 1 { suspects.len() } else { 1 };
+        match (suspects.first(), reply.limit) {
+            (Some(_), _) => {
+                let attacks = Arc::new(reply.attacks);
+                let judged = suspects.iter().take(wanted).map(|suspect| {
+                    let witness = settled(certify::witness(program, &suspect.actions, self.limits))??;
+                    Ok(WantedDelay { path: path(&witness), attacks: attacks.clone() })
+                });
+                judged.collect()
             }
             (None, Some(limit)) => Err(limit.into()),
-            (None, None) if !self.known.is_empty() => Err(Limit::Additive.into()),
+            (None, None) if !self.grown.known.is_empty() => Err(Limit::Additive.into()),
             (None, None) => {
-                let proof = Proof::Robust { delays: self.delays, apart: self.subject.is_quiet() };
+                let proof = Proof::Robust { delays: self.grown.delays, apart: self.subject.is_quiet() };
                 Err(Stop::Answered(Answer::Holds(proof)))
             }
         }
@@ -277,27 +357,30 @@ impl<'a> Lazy<'a> {
     fn grow(&mut self, wanted: &WantedDelay, round: &mut Round) -> Result<(), Limit> {
         let WantedDelay { path: DelayedPath { thread, edges }, attacks } = wanted;
         let (store, load) = (edges[0], edges[edges.len() - 1]);
-        let mut alike = alike(&self.current.program, *thread, edges);
+        let mut alike = alike(&self.grown.current.program, *thread, edges);
         alike.retain(|&t| attacks.contain(t, store, load));
         for thread in alike {
             let path = DelayedPath { thread, edges: edges.clone() };
             round.delays.push(self.delay(&path));
+            self.grown.built_in.insert(self.in_users_terms(&path));
             if self.options.lazy.form == Form::Additive {
-                self.known.add(&self.current.program, thread, &path.edges);
+                self.grown.known.add(&self.grown.current.program, thread, &path.edges);
             }
-            let Extended { program, goal } = &self.current;
+            let Extended { program, goal } = &self.grown.current;
             let grown = extend(program, goal, &path, self.options.lazy.form, self.limits);
-            self.current = grown.map_err(|refused| match refused {
+            self.grown.current = grown.map_err(|refused| match refused {
                 Refused::Limit(limit) => limit,
                 other => Limit::ProgramSize(other.to_string()),
             })?;
-            self.delays += 1;
+            self.grown.delays += 1;
         }
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        tried.insert(self.grown.built_in.clone());
         Ok(())
     }
 
     fn delay(&self, path: &DelayedPath) -> Delay {
-        let thread = self.current.program.thread(path.thread);
+        let thread = self.grown.current.program.thread(path.thread);
         let origin = |edge: EdgeId| match thread.edge(edge).origin {
             None => edge,
             Some(Origin::Whole(e) | Origin::Issue(e) | Origin::Flush(e)) => e,
@@ -311,7 +394,7 @@ impl<'a> Lazy<'a> {
 /// A delay to be built in, and the attacks that it is one of.
 struct WantedDelay {
     path: DelayedPath,
-    attacks: Attacks,
+    attacks: Arc<Attacks>,
 }
 
 /// Which of several paths is best built in? The longest covers most of what is to come, unless it goes round

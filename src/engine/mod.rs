@@ -6,6 +6,7 @@
 //! `racy`. A claim that it refutes is a bug in overtake and is reported as one, never as a verdict.
 
 mod auto;
+mod contest;
 mod explicit;
 mod lazy;
 mod options;
@@ -87,7 +88,7 @@ fn alone(
 }
 
 /// What the engine says, with what it took.
-fn outcome(engine: &dyn Engine, answer: Checked, options: &Options) -> Outcome {
+fn outcome(engine: &dyn Engine<'_>, answer: Checked, options: &Options) -> Outcome {
     Outcome {
         answer,
         model: options.model,

@@ -20,6 +20,9 @@ pub struct Options {
     pub pruning: Pruning,
     pub order: Order,
     pub workers: usize,
+    /// Whether engines, and candidates of the lazy one, run side by side with a worker each once the first
+    /// round has brought no answer. Otherwise engines take turns, with all workers each.
+    pub side_by_side: bool,
 }
 
 impl Default for Options {
@@ -42,6 +45,7 @@ impl Options {
             pruning: Pruning::On,
             order: Order::BreadthFirst,
             workers,
+            side_by_side: false,
         }
     }
 

@@ -20,7 +20,7 @@ pub static LAZY: EngineEntry = lazy::ENTRY;
 pub static EXPLICIT: EngineEntry = explicit::ENTRY;
 
 /// Something that looks for the answer to one question.
-pub trait Engine {
+pub trait Engine<'a>: Send {
     fn name(&self) -> &'static str;
 
     /// Goes on for a turn.
@@ -28,6 +28,14 @@ pub trait Engine {
 
     /// What it has cost so far. An engine that begins anew with each turn tells of the last one.
     fn stats(&self) -> &Stats;
+
+    /// From now on it has so many workers.
+    fn set_workers(&mut self, workers: usize);
+
+    /// Others of its kind that go on from where it stands by another way, one for each of the limits at most.
+    fn rivals(&self, _limits: &'a [Limits]) -> Result<Vec<Box<dyn Engine<'a> + 'a>>, Internal> {
+        Ok(vec![])
+    }
 
     /// Has it been proved on the way that no SC run reaches the goal?
     fn safe_under_sc(&self) -> bool {
@@ -65,7 +73,7 @@ pub struct EngineEntry {
     pub(super) refuses: fn(&Options) -> Option<&'static str>,
     /// What keeps it from answering for this program and goal, if anything does.
     pub(super) blind_spot: fn(&Subject<'_>) -> Option<Limit>,
-    pub(super) start: for<'a> fn(&'a Subject<'a>, &'a Options, &'a Limits) -> Box<dyn Engine + 'a>,
+    pub(super) start: for<'a> fn(&'a Subject<'a>, &'a Options, &'a Limits) -> Box<dyn Engine<'a> + 'a>,
 }
 
 /// Whom to ask.

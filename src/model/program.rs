@@ -100,7 +100,7 @@ pub struct Edge {
 }
 
 /// What an edge of a derived program stands for: the edge of the user's program, and what part of it is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Origin {
     /// The instruction itself; a store reaches memory as well.
     Whole(EdgeId),

@@ -18,5 +18,5 @@ pub use answer::{Answer, Outcomes, Proof, Question, Verdict};
 pub use evidence::{Against, Race, Relation, Trace, Witness};
 pub use goal::{Clause, Goal, Model, When, at, clause_holds};
 pub use reductions::{Reduction, Reductions};
-pub use stats::{AttackCount, Delay, Round, Stats};
+pub use stats::{AttackCount, Contest, Delay, Round, Stats};
 pub use trace::{Act, Action, Event, EventKind, Source, Trap, delays};

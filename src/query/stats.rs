@@ -35,7 +35,19 @@ pub struct Stats {
     pub longest_buffer: usize,
     /// Threads that may change places with others, in the last program explored.
     pub interchangeable: usize,
+    /// Engines and candidates that ran side by side, if that was needed.
+    pub contest: Option<Contest>,
     pub time: Duration,
+}
+
+/// Runs side by side, of which the first answer counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Contest {
+    pub runs: usize,
+    /// The candidates among them: runs of the lazy engine that build in different delays.
+    pub candidates: usize,
+    /// The candidate that had the answer, counted from 1; `None` if another engine had it.
+    pub won_by: Option<usize>,
 }
 
 /// One round of refinement: an SC check, and what the oracle said.

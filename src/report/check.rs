@@ -4,7 +4,7 @@ use super::document::{Block, Document, Fact};
 use super::{capitalised, count_of, json, limit_reached, peak_memory, shortened, steps};
 use crate::certify::Outcome;
 use crate::model::{EdgeId, Program};
-use crate::query::{Against, Answer, Delay, Model, Proof, Question, Round, Trace};
+use crate::query::{Against, Answer, Contest, Delay, Model, Proof, Question, Round, Trace};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -128,6 +128,9 @@ fn costs(program: &Program, outcome: &Outcome, peak_kb: Option<u64>) -> Vec<Bloc
         Fact::new("workers", s.workers),
         Fact::new("time", seconds(s.time)),
     ];
+    if let Some(contest) = s.contest {
+        facts.push(Fact::new("side by side", side_by_side(contest)));
+    }
     if s.interchangeable > 0 {
         facts.push(Fact::new("symmetry", format!("{} interchangeable threads", s.interchangeable)));
     }
@@ -137,6 +140,13 @@ fn costs(program: &Program, outcome: &Outcome, peak_kb: Option<u64>) -> Vec<Bloc
     facts.extend(peak_memory(peak_kb));
     let rounds = s.rounds.iter().enumerate().map(|(k, r)| round(program, k + 1, r));
     [Block::Facts(facts)].into_iter().chain(rounds).collect()
+}
+
+/// What ran side by side, and which of it had the answer.
+fn side_by_side(contest: Contest) -> String {
+    let Contest { runs, candidates, won_by } = contest;
+    let winner = won_by.map_or("the explicit engine won".to_string(), |k| format!("candidate {k} won"));
+    format!("{runs} runs, of them {} of the lazy engine; {winner}", count_of(candidates as u64, "candidate"))
 }
 
 fn seconds(time: Duration) -> String {
@@ -184,6 +194,9 @@ fn fields(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option<u64>
         "reason": reason(outcome),
         "warnings": outcome.warnings,
     }));
+    if let Some(Contest { runs, candidates, won_by }) = outcome.stats.contest {
+        put(json!({ "contest": { "runs": runs, "candidates": candidates, "won_by": won_by } }));
+    }
     if !outcome.stats.rounds.is_empty() {
         let rounds: Value = outcome.stats.rounds.iter().map(|r| round_fields(program, r)).collect();
         put(json!({ "rounds": rounds }));
