@@ -6,7 +6,6 @@
 //! `racy`. A claim that it refutes is a bug in overtake and is reported as one, never as a verdict.
 
 mod auto;
-mod contest;
 mod explicit;
 mod lazy;
 mod options;

@@ -6,13 +6,15 @@
 //! threads that are not robust are so small that a brief look at all their states settles them: that comes
 //! before the first delay is tried. Engines are known here by the table and by their trait alone.
 
-use super::contest::{self, Contestant};
+mod contest;
+
 use super::{Allowance, EXPLICIT, Engine, Internal, LAZY, Options, Subject, Turn, outcome};
 use crate::analysis::interval::{Interval, Intervals};
 use crate::certify::{Checked, Outcome};
 use crate::model::Program;
 use crate::query::{Answer, Contest, Limit, Limits};
 use crate::reach::{Budget, Order};
+use contest::Contestant;
 
 /// States that are worth spending in any case.
 const LITTLE: u64 = 5_000;

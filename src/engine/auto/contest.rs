@@ -5,8 +5,8 @@
 //! going, and so does any other contestant that comes to a limit. What an engine answers has been judged by
 //! `certify` before it gets here, whichever thread it comes from.
 
-use super::{Allowance, Engine, Internal, Turn};
 use crate::certify::Checked;
+use crate::engine::{Allowance, Engine, Internal, Turn};
 use crate::query::{Answer, Limit, Limits};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
