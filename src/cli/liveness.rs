@@ -1,0 +1,116 @@
+//! `overtake check --ltl` of a program: does a formula hold on all its fair runs? Predicates stand in braces,
+//! in the native language, which reads them as a property of the program.
+
+use super::input::Source;
+use super::terminal::Terminal;
+use super::{CheckArgs, Exit, answer, diagnose, input, limits};
+use crate::front::Unread;
+use crate::front::formats::Reading;
+use crate::front::ltl::{self, Grouping, NamedFormula};
+use crate::model::{Atom, BinOp, Expr, Pred, Program};
+use crate::query::{Limits, Model};
+use crate::report;
+use crate::report::liveness::LivenessAsked;
+use crate::temporal::automaton::MOST_PROPOSITIONS;
+use crate::temporal::program::{LivenessOptions, ProgramFormula, formula};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Most entries of a buffer, unless the user says otherwise.
+const BUFFER: usize = 8;
+/// The proposition that all threads have ended.
+const TERMINATED: &str = "terminated";
+
+pub fn run(
+    file: &Path,
+    source: &Source,
+    text: &str,
+    args: &CheckArgs,
+    limits: &Arc<Limits>,
+    terminal: &Terminal,
+) -> Exit {
+    let model = match args.model.unwrap_or_default().of_programs() {
+        Ok(model) => model,
+        Err(why) => return refused(file, &why, terminal),
+    };
+    let named = match ltl::formula(text, Grouping::Precedence, limits) {
+        Ok(named) => named,
+        Err(unread) => return complain("--ltl", text, &unread, terminal),
+    };
+    if named.names.len() > MOST_PROPOSITIONS {
+        let why = format!("a formula has at most {MOST_PROPOSITIONS} propositions");
+        return refused(file, &why, terminal);
+    }
+    let asked = match resolved(file, source, &named, args, limits, terminal) {
+        Ok(asked) => asked,
+        Err(exit) => return exit,
+    };
+    let buffer = if model == Model::Sc { 0 } else { args.buffer.unwrap_or(BUFFER) };
+    let options = LivenessOptions { model, buffer, fair: !args.dve.no_fairness() };
+    let outcome = {
+        let _progress = (!args.search.json && !args.search.quiet).then(|| terminal.progress(limits));
+        formula(&source.program, &asked, options, limits)
+    };
+    match outcome {
+        Ok(outcome) => {
+            let name = file.display().to_string();
+            let asked = LivenessAsked { program: &source.program, file: &name, model, formula: named.show() };
+            let document = report::liveness::document(&asked, &outcome, limits::peak_kb());
+            answer::show(&document, &args.search, terminal)
+        }
+        Err(bug) => terminal.internal_error(file, &bug.to_string()),
+    }
+}
+
+fn refused(file: &Path, why: &str, terminal: &Terminal) -> Exit {
+    terminal.error(&format!("{}: {why}", file.display()));
+    Exit::BadInput
+}
+
+fn complain(name: &str, text: &str, unread: &Unread, terminal: &Terminal) -> Exit {
+    match unread {
+        Unread::Wrong(wrong) => {
+            terminal.complain(&diagnose::render(name, text, wrong, terminal.color_errors));
+            Exit::BadInput
+        }
+        Unread::Limit(limit) => terminal.limit_reached(Path::new(name), limit),
+    }
+}
+
+/// The predicate of each name, as the program's own language reads it.
+fn resolved(
+    file: &Path,
+    source: &Source,
+    named: &NamedFormula,
+    args: &CheckArgs,
+    limits: &Limits,
+    terminal: &Terminal,
+) -> Result<ProgramFormula, Exit> {
+    let format = input::format(file, &args.search.input).map_err(|why| refused(file, &why, terminal))?;
+    if format.name != "tso" {
+        return Err(refused(file, "formulas are asked of programs in the native language", terminal));
+    }
+    let define = args.search.input.parameters().map_err(|why| refused(file, &why, terminal))?;
+    let mut propositions = Vec::new();
+    for name in &named.names {
+        if name == TERMINATED {
+            propositions.push(terminated(&source.program));
+            continue;
+        }
+        let with = format!("{}\nforbid {name}\n", source.text);
+        let read = format.parse(with.as_bytes(), &Reading { define: &define, stretches: &[], limits });
+        let (input, _) =
+            read.map_err(|unread| complain(&format!("--ltl {{{name}}}"), &with, &unread, terminal))?;
+        match input.program.properties().last() {
+            Some(property) => propositions.push(property.pred.clone()),
+            None => return Err(refused(file, &format!("`{name}` is no predicate"), terminal)),
+        }
+    }
+    Ok(ProgramFormula { formula: named.formula.clone(), propositions })
+}
+
+fn terminated(program: &Program) -> Pred {
+    let ended = |t| Expr::Atom(Atom::At(t, vec![program.thread(t).end()]));
+    let all = program.thread_ids().map(ended);
+    all.reduce(|a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1))
+}
