@@ -1,0 +1,151 @@
+//! Which run is shown? The simplest one: the fewest delayed stores, then the fewest switches between threads,
+//! then the fewest events.
+//!
+//! It comes from a search of its own, from the program and the goal and not from the run that an engine found:
+//! what an engine comes by depends on its workers and on luck, and the same file is to give the same run every
+//! time. For no delay, one, two and so on, the cheapest run is looked for with a bounded number of states. If
+//! that brings nothing, or if a limit of the user's comes first, the run that was found is simplified instead,
+//! and the answer says so.
+
+mod simplify;
+
+use super::{Internal, Options, settled};
+use crate::certify::{self, Confirmed, Outcome};
+use crate::machine::{MemoryModel, SparingMachine};
+use crate::model::Program;
+use crate::query::{Action, Answer, Goal, Limit, Limits, Model, Provenance, Trace};
+use crate::reach::{Budget, Cheapest, cheapest};
+use simplify::{simplified, tidied};
+use std::ops::RangeInclusive;
+
+/// States that each number of delays is worth.
+const STATES: u64 = 60_000;
+/// Where all threads are too many, runs of so many are looked for.
+const FEW_THREADS: RangeInclusive<u32> = 2..=3;
+/// Runs with more delays than this are not looked for.
+const MOST_DELAYS: usize = 6;
+/// After so many numbers of delays that took more states than they are worth, there is little hope.
+const MOST_SPENT: usize = 2;
+
+/// What the search found out.
+enum Simplest {
+    /// The run of this memory model.
+    Run {
+        model: Model,
+        actions: Vec<Action>,
+        fewest_delays: bool,
+    },
+    Nothing,
+}
+
+/// The outcome with the run that is shown.
+pub fn show(
+    program: &Program,
+    goal: &Goal,
+    options: &Options,
+    limits: &Limits,
+    mut outcome: Outcome,
+) -> Result<Outcome, Internal> {
+    let Answer::Fails(found) = &outcome.answer else { return Ok(outcome) };
+    let mut hunt = Hunt { program, goal, options, limits, safe_under_sc: outcome.safe_under_sc };
+    let searched = match options.shortest {
+        true => hunt.search(found.model).unwrap_or(Simplest::Nothing),
+        false => Simplest::Nothing,
+    };
+    outcome.safe_under_sc = hunt.safe_under_sc;
+    let (model, actions, provenance) = match searched {
+        Simplest::Run { model, actions, fewest_delays } => {
+            (model, tidied(program, goal, model, actions, limits), Provenance::Searched { fewest_delays })
+        }
+        Simplest::Nothing => {
+            let actions = found.events.iter().map(|e| e.action).collect();
+            (found.model, simplified(program, goal, found.model, actions, limits), Provenance::Shortened)
+        }
+    };
+    // A run that no limit lets be judged is not shown; the one that was found has been.
+    let judged: Result<Confirmed<Trace>, Limit> =
+        settled(certify::run(program, goal, model, &actions, limits))?;
+    if let Ok(trace) = judged {
+        outcome.answer = Answer::Fails(trace);
+        outcome.provenance = Some(provenance);
+    }
+    Ok(outcome)
+}
+
+struct Hunt<'a> {
+    program: &'a Program,
+    goal: &'a Goal,
+    options: &'a Options,
+    limits: &'a Limits,
+    safe_under_sc: bool,
+}
+
+impl Hunt<'_> {
+    /// The simplest run to the goal, given that there is one under the model.
+    fn search(&mut self, model: Model) -> Result<Simplest, Limit> {
+        let mut fewest = true;
+        if !self.safe_under_sc {
+            let mut sc = self.machine(MemoryModel::Sc)?;
+            match self.cheapest(&mut sc)? {
+                Cheapest::Way(line) => return self.run(&sc, Model::Sc, &line, true),
+                Cheapest::None if model == Model::Tso => self.safe_under_sc = true,
+                Cheapest::None | Cheapest::Spent => fewest = false,
+            }
+        }
+        if model == Model::Sc {
+            return Ok(Simplest::Nothing);
+        }
+        let mut tso = self.machine(MemoryModel::Tso(self.options.explicit.buffer))?;
+        let mut spent = 0;
+        for delays in 1..=MOST_DELAYS {
+            tso.delay(delays);
+            match self.cheapest(&mut tso)? {
+                Cheapest::Way(line) => return self.run(&tso, Model::Tso, &line, fewest),
+                Cheapest::None => {}
+                Cheapest::Spent => {
+                    spent += 1;
+                    fewest = false;
+                }
+            }
+            if spent == MOST_SPENT {
+                break;
+            }
+        }
+        Ok(Simplest::Nothing)
+    }
+
+    /// The cheapest run of the machine; if that takes too many states, the cheapest one in which few threads
+    /// take part.
+    fn cheapest(&self, machine: &mut SparingMachine) -> Result<Cheapest, Limit> {
+        machine.restrict(None);
+        let all = cheapest(machine, self.budget(), self.limits)?;
+        if all != Cheapest::Spent {
+            return Ok(all);
+        }
+        for threads in FEW_THREADS.filter(|&few| few < self.program.threads().len() as u32) {
+            machine.restrict(Some(threads));
+            if let way @ Cheapest::Way(_) = cheapest(machine, self.budget(), self.limits)? {
+                return Ok(way);
+            }
+        }
+        Ok(Cheapest::Spent)
+    }
+
+    fn machine(&self, memory: MemoryModel) -> Result<SparingMachine, Limit> {
+        SparingMachine::new(self.program, self.goal, memory, self.options.reductions, self.limits)
+    }
+
+    fn budget(&self) -> Budget {
+        Budget::states(self.limits.states.map_or(STATES, |most| most.min(STATES)))
+    }
+
+    fn run(
+        &self,
+        machine: &SparingMachine,
+        model: Model,
+        line: &[Vec<u64>],
+        fewest_delays: bool,
+    ) -> Result<Simplest, Limit> {
+        Ok(Simplest::Run { model, actions: machine.trace(line, self.limits)?, fewest_delays })
+    }
+}
