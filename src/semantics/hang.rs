@@ -1,0 +1,184 @@
+//! When does a program hang? When memory never changes again, whatever happens, and the threads can never all
+//! come to their ends. Writing the value that is there counts as reading.
+//!
+//! In such a state with empty buffers SC and TSO are the same from there on: what is stored is there already.
+//! Nothing that a thread does is seen by another one, so what each can still do is found for each by itself;
+//! only blocks, which others wait for, make it necessary to look at all of them together, and at buffers that
+//! they freeze. If all that follows
+//! leaves memory as it is and some thread cannot end, then some terminal strongly connected component of the
+//! state graph does so too, and no other components do.
+//!
+//! A thread that stops at an `assume` right behind a load or a locked instruction *waits*: it may try again
+//! (`retrying`). Formats without loops of their own for that say so what they wait for.
+
+use super::{State, Step, sc, tso};
+use crate::model::{BinOp, Edge, Expr, Instr, Invalid, Loc, Program, RegExpr, Thread, ThreadId};
+use crate::query::{Limit, Limits, Model, Waiting};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+
+/// States of one thread, or of all together, that are looked at before it is left open what follows: registers
+/// may grow without end.
+const MOST: usize = 5_000;
+
+/// What can still happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outlook {
+    /// Memory may change, all threads may end, or one may go wrong.
+    Open,
+    /// None of that: who waits, and for what.
+    Hangs(Vec<Waiting>),
+    /// There is too much to look at.
+    Unclear,
+}
+
+/// What can follow a state of a program whose waits try again.
+pub fn outlook(program: &Program, model: Model, state: &State, limits: &Limits) -> Result<Outlook, Limit> {
+    let settled = state.buffers.iter().all(VecDeque::is_empty) && !state.at.contains(&Loc::TRAP);
+    if !settled {
+        return Ok(Outlook::Open);
+    }
+    let mut waiting = Vec::new();
+    if program.has_locks() {
+        let follows = |state: &State| match model {
+            Model::Sc => sc::steps(program, state),
+            Model::Tso => tso::steps(program, state, tso::Bound::Unbounded).0,
+        };
+        let ends = |state: &State| program.thread_ids().all(|t| is_at_end(program, state, t));
+        match future(state, follows, ends, limits)? {
+            Future::Still { ends: false, taken } => {
+                let stuck = program.thread_ids().filter(|&t| !is_at_end(program, state, t));
+                waiting.extend(stuck.map(|t| waits(program, t, state, &taken)));
+            }
+            Future::Still { ends: true, .. } | Future::Moves => {}
+            Future::Unclear => return Ok(Outlook::Unclear),
+        }
+    } else {
+        for t in program.thread_ids() {
+            let follows = |state: &State| sc::thread_steps(program, state, t);
+            let ends = |state: &State| is_at_end(program, state, t);
+            match future(state, follows, ends, limits)? {
+                Future::Still { ends: false, taken } => waiting.push(waits(program, t, state, &taken)),
+                Future::Still { ends: true, .. } => {}
+                Future::Moves => return Ok(Outlook::Open),
+                Future::Unclear => return Ok(Outlook::Unclear),
+            }
+        }
+    }
+    Ok(if waiting.is_empty() { Outlook::Open } else { Outlook::Hangs(waiting) })
+}
+
+fn is_at_end(program: &Program, state: &State, t: ThreadId) -> bool {
+    state.at[t.index()] == program.thread(t).end()
+}
+
+/// What follows a state, by some of its steps.
+enum Future {
+    Moves,
+    /// Memory stays as it is; whether an end is reached, and what is done on the way.
+    Still {
+        ends: bool,
+        taken: Vec<crate::query::Event>,
+    },
+    Unclear,
+}
+
+fn future(
+    state: &State,
+    follows: impl Fn(&State) -> Vec<Step>,
+    ends: impl Fn(&State) -> bool,
+    limits: &Limits,
+) -> Result<Future, Limit> {
+    let mut seen: HashSet<State> = HashSet::from([state.clone()]);
+    let mut todo = vec![state.clone()];
+    let (mut reached, mut taken) = (false, Vec::new());
+    while let Some(next) = todo.pop() {
+        limits.spend(50)?;
+        reached |= ends(&next);
+        if seen.len() > MOST {
+            return Ok(Future::Unclear);
+        }
+        for Step { event, state: after } in follows(&next) {
+            if event.trap.is_some() || after.memory != state.memory {
+                return Ok(Future::Moves);
+            }
+            taken.push(event);
+            if seen.insert(after.clone()) {
+                todo.push(after);
+            }
+        }
+    }
+    Ok(Future::Still { ends: reached, taken })
+}
+
+/// Where the thread is and what it reads there, over and over.
+fn waits(program: &Program, t: ThreadId, state: &State, taken: &[crate::query::Event]) -> Waiting {
+    let own = program.thread(t);
+    let mine = || taken.iter().filter(|e| e.thread() == t);
+    let stands = own.edges_from(state.at[t.index()]);
+    let lines = mine().map(|e| own.edge(e.edge).line).chain(stands.iter().map(|(_, e)| e.line));
+    Waiting {
+        thread: t,
+        lines: lines.filter(|&line| line != 0).collect(),
+        reads: mine()
+            .filter(|e| e.source.is_some())
+            .filter_map(|e| e.address)
+            .map(|cell| (cell, state.memory[cell.index()]))
+            .collect(),
+    }
+}
+
+/// The program with a way back from every `assume` that fails right behind a load or a locked instruction, to
+/// before that. Locations and edges keep their numbers; properties are left out.
+pub fn retrying(program: &Program) -> Result<Program, Vec<Invalid>> {
+    let mut parts = program.to_parts();
+    parts.properties.clear();
+    for (thread, own) in program.threads().iter().zip(&mut parts.threads) {
+        own.edges.extend(retries(thread));
+    }
+    Program::new(parts)
+}
+
+fn retries(thread: &Thread) -> Vec<Edge> {
+    let mut before: BTreeMap<Loc, BTreeSet<Loc>> = BTreeMap::new();
+    for (_, edge) in thread.edges().filter(|(_, e)| can_be_repeated(&e.instr)) {
+        before.entry(edge.to).or_default().insert(edge.from);
+    }
+    let retry = |(at, from): (Loc, BTreeSet<Loc>)| {
+        let failing = all_fail(&thread.edges_from(at))?;
+        let (line, text) = (thread.edges_from(at)[0].1.line, "waits, and tries again".to_string());
+        let edge = move |to: Loc| {
+            let (instr, text) = (Instr::Assume(failing.clone()), text.clone());
+            Edge { from: at, to, instr, line, text, origin: None }
+        };
+        Some(from.into_iter().map(edge).collect::<Vec<_>>())
+    };
+    before.into_iter().filter_map(retry).flatten().collect()
+}
+
+/// Does it read memory, and the same again if it is done twice?
+fn can_be_repeated(instr: &Instr) -> bool {
+    let dst = instr.target();
+    let reads_itself = instr.exprs().into_iter().any(|e| {
+        let mut found = false;
+        e.for_each_atom(&mut |r| found |= Some(*r) == dst);
+        found
+    });
+    instr.reads_memory() && !reads_itself
+}
+
+/// That none of the edges can be taken, if they are assumptions of which none holds when another one fails.
+fn all_fail(edges: &[(crate::model::EdgeId, &Edge)]) -> Option<RegExpr> {
+    let conditions: Option<Vec<&RegExpr>> = edges
+        .iter()
+        .map(|(_, e)| match &e.instr {
+            Instr::Assume(condition) => Some(condition),
+            _ => None,
+        })
+        .collect();
+    let conditions = conditions.filter(|all| !all.is_empty())?;
+    let opposite = |a: &RegExpr| conditions.contains(&&a.clone().negated());
+    if conditions.iter().any(|a| opposite(a)) {
+        return None;
+    }
+    conditions.into_iter().map(|c| c.clone().negated()).reduce(|a, b| Expr::binary(BinOp::And, a, b))
+}
