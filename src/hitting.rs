@@ -11,6 +11,25 @@ use crate::limits::{Limit, Limits};
 use bit_set::BitSet;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What elements cost. A cost that is compared part by part, the first part first, is as good as a number.
+pub trait Cost: Copy + Ord {
+    const NOTHING: Self;
+    /// No choice costs more.
+    const MOST: Self;
+
+    /// Both together, at most [`Cost::MOST`].
+    fn plus(self, other: Self) -> Self;
+}
+
+impl Cost for u64 {
+    const NOTHING: u64 = 0;
+    const MOST: u64 = u64::MAX;
+
+    fn plus(self, other: u64) -> u64 {
+        self.saturating_add(other)
+    }
+}
+
 /// Every core is a set of elements, by their numbers; `costs` has one entry for each element.
 #[derive(Clone, Debug, Default)]
 pub struct Cores {
@@ -42,7 +61,7 @@ impl Cores {
     }
 
     /// A cheapest choice that hits every core: among equals, the one that the order of the elements prefers.
-    pub fn cheapest(&self, costs: &[u64], limits: &Limits) -> Result<Vec<usize>, Limit> {
+    pub fn cheapest<C: Cost>(&self, costs: &[C], limits: &Limits) -> Result<Vec<usize>, Limit> {
         let mut all = Vec::new();
         for part in self.parts() {
             all.extend(Part::dominating(&part, costs, limits)?.one()?);
@@ -52,9 +71,9 @@ impl Cores {
     }
 
     /// All cheapest choices, at most so many, and whether there are more.
-    pub fn all_cheapest(
+    pub fn all_cheapest<C: Cost>(
         &self,
-        costs: &[u64],
+        costs: &[C],
         most: usize,
         limits: &Limits,
     ) -> Result<(Vec<Vec<usize>>, bool), Limit> {
@@ -97,33 +116,33 @@ fn is_part(small: &[usize], large: &[usize]) -> bool {
     small.iter().all(|e| large.binary_search(e).is_ok())
 }
 
-pub fn cost(choice: &[usize], costs: &[u64]) -> u64 {
-    choice.iter().map(|&e| costs[e]).fold(0, u64::saturating_add)
+pub fn cost<C: Cost>(choice: &[usize], costs: &[C]) -> C {
+    choice.iter().map(|&e| costs[e]).fold(C::NOTHING, C::plus)
 }
 
 /// Cores that have to be looked at together.
-struct Part<'a> {
+struct Part<'a, C> {
     cores: Vec<Vec<usize>>,
-    costs: &'a [u64],
+    costs: &'a [C],
     limits: &'a Limits,
 }
 
 /// What has been found so far.
-struct Best {
-    cost: u64,
+struct Best<C> {
+    cost: C,
     choices: Vec<Vec<usize>>,
     /// How many choices of the least cost are wanted.
     most: usize,
     more: bool,
 }
 
-impl<'a> Part<'a> {
-    fn new(cores: &[&[usize]], costs: &'a [u64], limits: &'a Limits) -> Self {
+impl<'a, C: Cost> Part<'a, C> {
+    fn new(cores: &[&[usize]], costs: &'a [C], limits: &'a Limits) -> Self {
         Part { cores: cores.iter().map(|c| c.to_vec()).collect(), costs, limits }
     }
 
     /// The same without elements that another does the work of, for no more cost.
-    fn dominating(cores: &[&[usize]], costs: &'a [u64], limits: &'a Limits) -> Result<Self, Limit> {
+    fn dominating(cores: &[&[usize]], costs: &'a [C], limits: &'a Limits) -> Result<Self, Limit> {
         let mut hits: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (core, &e) in cores.iter().enumerate().flat_map(|(i, c)| c.iter().map(move |e| (i, e))) {
             hits.entry(e).or_default().push(core);
@@ -157,7 +176,7 @@ impl<'a> Part<'a> {
     }
 
     fn all(&self, most: usize) -> Result<(Vec<Vec<usize>>, bool), Limit> {
-        let mut best = Best { cost: u64::MAX, choices: vec![], most, more: false };
+        let mut best = Best { cost: C::MOST, choices: vec![], most, more: false };
         let open: Vec<usize> = (0..self.cores.len()).collect();
         self.branch(&mut vec![], &open, &mut BitSet::new(), &mut best)?;
         Ok((best.choices, best.more))
@@ -169,7 +188,7 @@ impl<'a> Part<'a> {
         chosen: &mut Vec<usize>,
         open: &[usize],
         out: &mut BitSet,
-        best: &mut Best,
+        best: &mut Best<C>,
     ) -> Result<(), Limit> {
         self.limits.spend(open.iter().map(|&c| 2 * self.cores[c].len()).sum())?;
         let so_far = cost(chosen, self.costs);
@@ -178,7 +197,7 @@ impl<'a> Part<'a> {
             return Ok(());
         };
         let Some(bound) = self.bound(open, out) else { return Ok(()) };
-        let least = so_far.saturating_add(bound);
+        let least = so_far.plus(bound);
         if least > best.cost || (least == best.cost && best.most == 1) {
             return Ok(());
         }
@@ -201,8 +220,8 @@ impl<'a> Part<'a> {
     }
 
     /// What the open cores cost at least; nothing if one of them has no element left.
-    fn bound(&self, open: &[usize], out: &BitSet) -> Option<u64> {
-        let (mut taken, mut bound) = (BitSet::new(), 0u64);
+    fn bound(&self, open: &[usize], out: &BitSet) -> Option<C> {
+        let (mut taken, mut bound) = (BitSet::new(), C::NOTHING);
         let mut cores: Vec<(usize, Vec<usize>)> = Vec::with_capacity(open.len());
         for &core in open {
             let left: Vec<usize> = self.left(core, out).collect();
@@ -215,7 +234,7 @@ impl<'a> Part<'a> {
             }
             if left.iter().all(|&e| !taken.contains(e)) {
                 let cheapest = left.iter().map(|&e| self.costs[e]).min().expect("it is not empty");
-                bound = bound.saturating_add(cheapest);
+                bound = bound.plus(cheapest);
                 taken.extend(left);
             }
         }
@@ -223,8 +242,8 @@ impl<'a> Part<'a> {
     }
 }
 
-impl Best {
-    fn take(&mut self, cost: u64, chosen: &[usize]) {
+impl<C: Cost> Best<C> {
+    fn take(&mut self, cost: C, chosen: &[usize]) {
         if cost < self.cost {
             *self = Best { cost, choices: vec![], most: self.most, more: false };
         }

@@ -67,8 +67,10 @@
 //! | [`cli`] | what was typed, and what does it mean? The only place with files and terminals |
 //! | [`report`] | what do people and scripts get to see? Text, JSON, graphs |
 //! | [`compare`] | how do other tools answer, and how soon? Their commands, their outputs, the table |
+//! | [`temporal`] | does a model do what is asked of it, now and for ever? |
 //! | [`engine`] | the one door: a program and a goal go in, an outcome comes out. Lazy and explicit engines |
 //! | [`robust`] | do SC and TSO differ? Attacks, and the search for a witness or a triangular race |
+//! | [`automata`] | can the goal be reached, however much waits in store buffers? Languages of contents |
 //! | [`extend`] | which larger program does under SC what this one does when it delays stores? |
 //! | [`reach`] | can the goal be reached? One search, made fast by storing little |
 //! | [`certify`] | is the claim true? The judges of runs, witnesses and races, and the answers they let through |
@@ -76,14 +78,17 @@
 //! | [`front`] | from text to a program, and back: one file or folder for each format |
 //! | [`query`] | the words that all share: goal, limits, trace, outcome |
 //! | [`analysis`] | what does a program's text say about all its runs? Intervals, liveness, access sets |
+//! | [`dve`] | what is a DVE model? Processes that move between named states |
 //! | [`model`] | what is a program? Threads as graphs over one memory |
 //! | [`limits`] | what may a run spend, and has it been spent? |
 
 pub mod analysis;
+pub mod automata;
 pub mod certify;
 pub mod cli;
 #[cfg(feature = "compare")]
 pub mod compare;
+pub mod dve;
 pub mod engine;
 pub mod extend;
 pub mod front;
@@ -91,9 +96,11 @@ pub mod hitting;
 pub mod limits;
 pub mod machine;
 pub mod model;
+pub mod past;
 pub mod query;
 pub mod reach;
 pub mod repair;
 pub mod report;
 pub mod robust;
 pub mod semantics;
+pub mod temporal;

@@ -75,9 +75,15 @@ pub enum Limit {
     ProgramSize(String),
     /// All delays that there are were built in beside what was there, which proves nothing.
     Additive,
+    /// An error of a thread comes first, so that it cannot be told whether an assert fails.
+    Overshadowed,
     /// The property can hold inside a `lock` block, where the others' buffers are frozen and count as they
     /// are: the engine cannot see that.
     FrozenBuffers,
+    /// Something that was asked about has no value in a state that can be reached, for this reason.
+    Undefined(String),
+    /// What a waiting thread can still do has no end in sight: its registers may grow.
+    Growing,
 }
 
 impl Limits {
@@ -101,6 +107,11 @@ impl Limits {
             note: self.note.clone(),
             pace: Pace::default(),
         }
+    }
+
+    /// The same limits for a run that stores no more states than this.
+    pub fn with_states(&self, most: u64) -> Limits {
+        Limits { states: Some(self.states.map_or(most, |own| own.min(most))), ..self.for_one_of_several() }
     }
 
     /// Says what the run is at.
@@ -158,7 +169,7 @@ impl Limits {
         if (bytes as u64) < LITTLE { Ok(()) } else { self.fits(bytes as u64) }
     }
 
-    /// The limit of time or patience that has been reached, if any.
+    /// The limit of time, or the cancellation, that has been reached, if any.
     pub fn expired(&self) -> Option<Limit> {
         if self.cancelled.load(Ordering::Relaxed) || self.superseded.load(Ordering::Relaxed) {
             return Some(Limit::Cancelled);

@@ -330,7 +330,7 @@ fn a_row_of_comparisons_leads_where_each_of_them_would() {
     }
 }
 
-/// Two stores of the same value wait at once, which takes a circle of the first thread in unchanged memory.
+/// Two stores of the same value wait at once, which takes a cycle of the first thread in unchanged memory.
 #[test]
 fn a_thread_may_come_back_with_more_in_its_buffer() {
     let source = "shared x, y

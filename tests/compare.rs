@@ -59,10 +59,10 @@ fn trencher(name: &str, sentence: &str) -> String {
     peer("trencher", name, &format!("echo '{sentence}'"))
 }
 
-const LAMPORT: &[&str] = &["--family", "lamport", "--sizes", "2", "--runs", "2"];
+const LAMPORT: &[&str] = &["--family", "lamport", "--sizes", "2"];
 
 fn lamport(question: &str, peer: &str, more: &[&str]) -> Ran {
-    run(&[LAMPORT, &["--question", question, "--peer", peer], more].concat())
+    run(&[LAMPORT, &["--runs", "2", "--question", question, "--peer", peer], more].concat())
 }
 
 /// Without what differs from run to run: times, ratios, memory, states.
@@ -326,6 +326,17 @@ fn without_peers_overtake_is_alone_and_says_so() {
     let ran = run(&["--family", "lamport", "--sizes", "2", "--runs", "1", "--threads", "1,2"]);
     assert!(ran.err.starts_with("warning: no peer was found"), "{}", ran.err);
     assert!(ran.out.contains("overtake-2-workers") && ran.code == AGREED, "{}", ran.out);
+}
+
+#[test]
+fn engines_race_each_other() {
+    let ran = run(&[LAMPORT, &["--engines", "--runs", "1", "--json"]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (AGREED, ""), "{}", ran.out);
+    for engine in ["overtake", "overtake-lazy", "overtake-explicit"] {
+        assert_eq!(outcome_of(&ran, engine)["verdict"], "violated", "{engine}");
+    }
+    let ran = run(&[LAMPORT, &["--engines", "--tools", "spin"]].concat());
+    assert_eq!(ran.code, BAD_INPUT, "{}", ran.out);
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn shown(new: &Extended) -> String {
     let goal: Vec<String> =
         new.goal.clauses.iter().map(|c| c.pred.show(&|a| new.program.show_atom(a))).collect();
     let threads = new.program.threads().iter().map(|t| {
-        let edge = |(id, e): (EdgeId, &overtake::model::Edge)| {
+        let edge = |(id, e): (EdgeId, &Edge)| {
             let text = t.show_instr(&new.program, &e.instr);
             format!("  {}: {} -> {}: {text}  {:?}\n", id.0, e.from.0, e.to.0, e.origin)
         };
@@ -251,7 +251,7 @@ fn goal((at, registers, memory): &Facts, asked: Asked) -> Goal {
     };
     let facts = facts.into_iter().enumerate().filter(|(i, _)| wanted(*i)).map(|(_, f)| f);
     let pred = facts.reduce(|a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1));
-    Goal { clauses: vec![Clause { when: When::Always, pred, property: 0 }] }
+    Goal { clauses: vec![Clause { when: When::Always, pred, property: 0 }], ..Goal::default() }
 }
 
 /// The state to ask for: one that SC does not have, and with a thread inside the paths, if there is any such.

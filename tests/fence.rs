@@ -15,7 +15,7 @@ fn a_repair_is_shown_in_the_users_own_text() {
     let ran = overtake(&["fence", PARKER]);
     let expected = "\
 found
-1 fence makes the property hold, and nothing cheaper does.
+1 fence in the source makes the property hold, and nothing cheaper does.
 
 ";
     assert_eq!((ran.code, &ran.err[..]), (0, ""));
@@ -56,7 +56,7 @@ fn all_ways_to_an_end_are_named() {
         let source = format!(
             "shared x\nthread p\n{p}\nend\nthread q\n lock\n load r, [x]\nend\nnever [x] == 0 && q.r == 0\n"
         );
-        fed(&[&["fence", "-", "--from", "tso"], json].concat(), source.as_bytes())
+        fed(&[&["fence", "-", "--from", "tso", "--per-thread"], json].concat(), source.as_bytes())
     };
     let (jumping, dead) = (
         " load r, [x]\n if r goto out\n store [x], 1\n halt\nout:\n store [x], 2",
@@ -147,7 +147,8 @@ fn written(input: &Path, output: &str, args: &[&str]) -> String {
     assert_eq!((ran.code, &ran.err[..]), (0, ""), "{}", ran.out);
     assert!(ran.out.contains("read again and checked again"), "{}", ran.out);
     let aim = if args.contains(&"robustness") { "robust" } else { "check" };
-    assert_eq!(overtake(&[aim, &to]).code, 0, "what was written holds");
+    let defined: Vec<&str> = args.iter().copied().filter(|arg| arg.starts_with("-D")).collect();
+    assert_eq!(overtake(&[&[aim, &to], &defined[..]].concat()).code, 0, "what was written holds");
     std::fs::read_to_string(path).expect("it was written")
 }
 
@@ -156,7 +157,84 @@ fn the_native_text_keeps_its_comments_and_templates() {
     let source = "// Store buffering.\nparam N = 2\nshared x[N]\nthread p[i in 0..N]\n    store [x + i], 1 // mine\n\
                   look: load r, [x + (1 - i)]\nend\nexists p[0].r == 0 && p[1].r == 0\n";
     let text = written(&file("sb-template.tso", source.as_bytes()), "sb-template-out.tso", &[]);
-    assert_eq!(text, source.replace("look: load", "look:\n    fence\n    load"));
+    assert_eq!(text, source.replace("look: load", "    fence\nlook: load"));
+}
+
+/// Readers that announce themselves in cells of their own, as with a percpu rw-semaphore, and a writer that
+/// looks at all of them.
+const READERS: &str = "param N = 4\nshared writing, reading[N]\nthread reader[i in 0..N]\n    store [reading + i], 1\n    \
+                       load w, [writing]\n    if w != 0 goto out\ninside:\n    nop\nout:\n    store [reading + i], 0\nend\n\
+                       thread writer\n    xchg w, [writing], 1\n    repeat j in 0..N {\n    wait:\n        \
+                       load r, [reading + j]\n        if r != 0 goto wait\n    }\ninside:\n    nop\n    \
+                       store [writing], 0\nend\nforbid some i: reader[i]@inside && writer@inside\n";
+
+/// The number of fences, and what is said of the first.
+fn fences(args: &[&str], source: &str) -> (usize, serde_json::Value) {
+    let ran = fed(&[&["fence", "-", "--from", "tso", "--json"], args].concat(), source.as_bytes());
+    let object = ran.objects().remove(0);
+    let fences = object["fences"].as_array().unwrap_or_else(|| panic!("{object}")).clone();
+    assert_eq!(object["cost"], fences.len(), "{object}");
+    (fences.len(), fences[0].clone())
+}
+
+#[test]
+fn one_line_of_a_template_is_one_fence() {
+    let (count, first) = fences(&[], READERS);
+    let said = |field: &str| first[field].clone();
+    assert_eq!((count, said("copies"), said("per")), (1, 4.into(), "source".into()), "{first}");
+    assert_eq!((said("thread"), said("line"), said("after_line")), ("reader".into(), 5.into(), 4.into()));
+    let (count, first) = fences(&["--per-thread"], READERS);
+    assert_eq!((count, first["copies"].clone(), first["per"].clone()), (4, 1.into(), "thread".into()));
+    assert_eq!(first["thread"], "reader[0]");
+}
+
+/// All copies of a template, or one of them, which then has places of its own.
+#[test]
+fn a_template_and_its_copies_can_be_picked() {
+    assert_eq!(fences(&["--only", "reader"], READERS).0, 1);
+    let source = READERS.replace("4", "1");
+    assert_eq!(fences(&["--only", "reader[0]"], &source).1["per"], "source");
+    let ran = fed(&["fence", "-", "--from", "tso", "--only", "reader[0]"], READERS.as_bytes());
+    assert_eq!((ran.code, ran.first_line()), (VIOLATED, "none"));
+}
+
+#[test]
+fn a_fence_stays_out_of_the_loop() {
+    for lock in ["peterson/peterson", "dekker/dekker", "burns/burns"] {
+        let path = format!("programs/{lock}.tso");
+        let text = written(Path::new(&path), "out-of-the-loop.tso", &[]);
+        let source = std::fs::read_to_string(&path).expect("bundled programs can be read");
+        let added = text.lines().count() - source.lines().count();
+        assert_eq!(text.lines().filter(|l| l.trim() != "fence").count(), source.lines().count(), "{text}");
+        assert_eq!(text.matches("fence\n").count() - source.matches("fence\n").count(), added, "{text}");
+    }
+    let source = std::fs::read_to_string("programs/peterson/peterson.tso").expect("it can be read");
+    let (count, first) = fences(&[], &source);
+    assert_eq!(
+        (count, &first["place"], &first["label"], &first["line"]),
+        (2, &"edge".into(), &"wait".into(), &9.into())
+    );
+}
+
+#[test]
+fn a_large_text_keeps_its_lines() {
+    let bakery = Path::new("programs/bakery/bakery.tso");
+    let text = written(bakery, "bakery-out.tso", &["-DN=3"]);
+    let source = std::fs::read_to_string(bakery).expect("it can be read");
+    let kept: Vec<&str> = text.lines().filter(|line| line.trim() != "fence").collect();
+    assert_eq!(kept, source.lines().collect::<Vec<_>>());
+    assert_eq!((kept.len(), text.lines().count()), (34, 36));
+}
+
+#[test]
+fn processes_of_memorax_are_copies() {
+    let source = "forbidden CS CS\ndata x = 0 : [0:1] y = 0 : [0:1]\nprocess(2)\ntext\n  either {\n    write: x := 1;\n    \
+                  read: y = 0\n  or\n    write: y := 1;\n    read: x = 0\n  };\n  CS: nop\n";
+    let ran = fed(&["fence", "-", "--from", "rmm", "--json", "--for", "robustness"], source.as_bytes());
+    let object = ran.objects().remove(0);
+    let fences = object["fences"].as_array().unwrap_or_else(|| panic!("{object}"));
+    assert_eq!(fences.len(), 2, "{object}");
+    assert!(fences.iter().all(|f| f["copies"] == 2 && f["thread"] == "P0..=P1"), "{object}");
 }
 
 #[test]

@@ -187,6 +187,18 @@ fn x86_names_no_format() {
     }
 }
 
+/// Who judges a certificate has to be believed, so it believes nobody else.
+#[test]
+fn certificates_are_judged_without_analyses() {
+    let folders = ["certify/invariant", "certify/attacks", "certify/certificate"];
+    let judges: Vec<_> = folders.iter().flat_map(|folder| sources(&root().join(folder))).collect();
+    assert!(judges.len() > 10, "{} files are all that was found", judges.len());
+    for (path, source) in judges {
+        let named = named(&without_tests(&source), "crate::");
+        assert!(!named.contains(&"analysis".to_string()), "{path} names an analysis");
+    }
+}
+
 #[test]
 fn modules_name_only_what_lies_below_them() {
     let sources = sources(&root());

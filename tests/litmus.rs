@@ -501,7 +501,8 @@ proptest! {
 /// The final states under TSO by way of SC: those of the program with every delay built in that can matter.
 /// `None` if that is too much.
 fn by_extension(program: &Program, observed: &[Atom]) -> Option<States> {
-    let goal = Goal { clauses: vec![Clause { when: When::Final, pred: Expr::Const(1), property: 0 }] };
+    let clauses = vec![Clause { when: When::Final, pred: Expr::Const(1), property: 0 }];
+    let goal = Goal { clauses, ..Goal::default() };
     let options = Options { workers: 1, ..Options::default() };
     let limits = Limits { states: Some(50_000), ..Limits::default() };
     let extended = engine::extended(program, &goal, &options, &limits, u64::MAX).expect("no internal error");

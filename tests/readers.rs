@@ -273,13 +273,17 @@ fn what_is_written_for_trencher_is_read_back_with_the_same_behaviour() {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").read_dir().expect("programs are bundled");
     let files = folders.map(|f| f.expect("readable").path()).filter(|f| f.is_dir());
     let files = files.flat_map(|f| f.read_dir().expect("a folder").map(|f| f.expect("readable").path()));
-    let (mut asked, mut compared) = (0, 0);
+    let (mut asked, mut compared, mut refused) = (0, 0, Vec::new());
     for file in files.filter(|f| f.extension().is_some_and(|e| e == "tso")) {
         let source = std::fs::read_to_string(&file).expect("readable");
         let before =
             tso::read(&source, &[], &Limits::default()).expect("bundled programs are readable").program;
         let Ok(text) = trencher::write(&before, &Limits::default()) else { continue };
-        let after = program(trencher::read, &text);
+        // Memory has no fixed size there: an address for which the reader finds no bound is refused.
+        let Ok(Input { program: after, .. }) = trencher::read(&text, &Limits::default()) else {
+            refused.push(file);
+            continue;
+        };
         let mut same = |what: &str, before: &str, after: &str| {
             if before != "unknown" && after != "unknown" {
                 compared += 1;
@@ -297,6 +301,7 @@ fn what_is_written_for_trencher_is_read_back_with_the_same_behaviour() {
         }
     }
     assert!(asked > 20 && compared > 60, "{asked} files with a goal, {compared} verdicts");
+    assert!(refused.iter().all(|file| file.ends_with("demos/structured.tso")), "{refused:?}");
 }
 
 #[derive(serde::Deserialize)]

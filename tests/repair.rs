@@ -1,6 +1,6 @@
 //! Are the cheapest repairs enough, and is nothing cheaper? Every subset of all places, and of all stores, of
 //! small programs says what the least cost is; each set that is found is checked from scratch, and without
-//! each of its parts.
+//! each of its parts. For places of the source, lines are put into the text itself.
 //!
 //! `OVERTAKE_PROGRAMS=2000 cargo test --release --test repair` tries more programs than the default.
 
@@ -9,8 +9,8 @@ mod common;
 use common::{SMALL, Shape, Taste, cases, program};
 use overtake::certify::Remaining;
 use overtake::engine::{self, LazyOptions, Options};
-use overtake::model::{Instr, Loc, Program, ThreadId};
-use overtake::query::repair::{Aim, Change, Cheapest, Enough};
+use overtake::model::{Instr, Loc, Program, SourceMap, ThreadId};
+use overtake::query::repair::{self as words, Aim, Change, Cheapest, Enough};
 use overtake::query::{Answer, Goal, Limit, Limits, Model};
 use overtake::repair::{Allowed, Wanted, apply, prune, repair};
 use proptest::prelude::*;
@@ -48,6 +48,7 @@ fn holds(program: &Program, aim: Aim) -> Option<bool> {
                 Answer::Unknown(_) => None,
             }
         }
+        Aim::NoHang => unreachable!("`tests/hang.rs` is for hangs"),
     }
 }
 
@@ -141,8 +142,9 @@ fn agrees_on(
                 sets.sort();
                 sets
             };
-            prop_assert_eq!(sorted(enough.sets.clone()), sorted(sets));
-            for set in &enough.sets {
+            let found: Vec<Vec<Change>> = enough.sets.iter().map(|set| words::changes(set)).collect();
+            prop_assert_eq!(sorted(found.clone()), sorted(sets));
+            for set in &found {
                 prop_assert_eq!(holds(&apply(program, set).expect("valid"), aim), Some(true));
                 for i in 0..set.len() {
                     let mut less = set.clone();
@@ -170,7 +172,8 @@ fn fences() -> Allowed {
 /// The program's own fences that stay are enough, and none of them can go.
 fn pruned(program: &Program) -> Result<(), TestCaseError> {
     let wanted = Wanted { aim: Aim::Robustness, list: 1 };
-    let found = prune(program, &wanted, &options(), &limits()).expect("no internal error");
+    let text = SourceMap::per_thread(program);
+    let found = prune(program, &wanted, &text, &options(), &limits()).expect("no internal error");
     let as_it_is = holds(program, Aim::Robustness);
     match found.answer {
         Answer::Holds(enough) => {
@@ -187,7 +190,7 @@ fn pruned(program: &Program) -> Result<(), TestCaseError> {
                 }
                 Program::new(parts).expect("valid")
             };
-            let kept = &enough.sets[0];
+            let kept = &words::changes(&enough.sets[0]);
             prop_assert_eq!(holds(&with(kept), Aim::Robustness), Some(true));
             for i in 0..kept.len() {
                 let mut less = kept.clone();
@@ -201,6 +204,112 @@ fn pruned(program: &Program) -> Result<(), TestCaseError> {
         other => prop_assert!(false, "{other:?}"),
     }
     Ok(())
+}
+
+/// A part of a template: a line, or a few that belong together. `i` is the thread, `#` a number of its own.
+const PARTS: &[&str] = &[
+    "store [x], 1",
+    "store [a + i], 1",
+    "store [a + i], 0",
+    "load r, [a + (1 - i)]",
+    "load r, [x]",
+    "load s, [y]",
+    "store [y], i + 1",
+    "xchg s, [y], 1",
+    "fence",
+    "nop\ngoto l#\nl#:",
+    "repeat k in 0..2 {\nstore [a + k], 1\nload r, [y + k]\n}",
+    "repeat k in 0..2 {\nload s, [a + k]\nstore [x + k], 1\n}",
+    "repeat k in 0..2 {\nif k == i goto l#\nload r, [a + k]\nl#:\n}",
+    "l#:\nload r, [a + (1 - i)]\nif r == 1 goto l#",
+    "l#:\nload s, [x]\nm#:\nif s == 0 goto l#",
+    "if r == 1 goto l#\nload s, [y]\nl#:",
+    "choose l#, m#\nl#:\nstore [y], 1\nm#:",
+];
+
+const ASKED: &[&str] = &[
+    "exists p[0].r == 0 && p[1].r == 0",
+    "exists p[0].s == 0 && p[1].r == 0",
+    "forbid two i: p[i]@c",
+    "forbid p[0]@c && p[1].r == 0",
+    "forall p[0].r + p[1].s != 0",
+];
+
+const OTHERS: &[&str] =
+    &["", "thread q; store [x], 2; load r, [a]; end", "thread q; store [y], 1; load r, [x]; end"];
+
+/// Random texts with a template, and what each of their lines is behind the declarations.
+fn text_with_copies() -> impl Strategy<Value = Vec<String>> {
+    let parts = prop::collection::vec(prop::sample::select(PARTS), 2..4);
+    (parts, prop::sample::select(ASKED), prop::sample::select(OTHERS)).prop_map(|(parts, asked, other)| {
+        let numbered = parts.iter().enumerate().map(|(n, part)| part.replace('#', &n.to_string()));
+        let body: Vec<String> = numbered.collect();
+        let text = format!(
+            "shared x, y, z, a[3]; thread p[i in 0..2]\n{}\nc: nop; halt; r = 0; s = 0\nend\n{other}\n{asked}",
+            body.join("\n")
+        );
+        text.lines().map(str::to_string).collect()
+    })
+}
+
+/// The text with fences before these lines.
+fn fenced(lines: &[String], before: &[usize]) -> String {
+    let line = |(n, line): (usize, &String)| match before.contains(&n) {
+        true => format!("fence\n{line}\n"),
+        false => format!("{line}\n"),
+    };
+    lines.iter().enumerate().map(line).collect()
+}
+
+/// The fewest fences in the source are as many as brute force over the text itself finds, and what is found
+/// can be put into the text. Whether there was anything to compare.
+fn agrees_on_source(lines: &[String], aim: Aim) -> Result<bool, TestCaseError> {
+    let source = fenced(lines, &[]);
+    let program = read(&source);
+    let text = overtake::front::tso::source_map(&source, &[], &Limits::default()).expect("it was read");
+    // Between the thread's head and the line of its last label; the others' text is one line.
+    let last = lines.iter().position(|line| line.starts_with("c:")).expect("the label");
+    let gaps: Vec<usize> = (1..=last).collect();
+    if gaps.len() > MOST {
+        return Ok(false);
+    }
+    let template: Vec<ThreadId> = program.thread_ids().take(2).collect();
+    let allowed = Allowed { text: Some(text), only: template, ..fences() };
+    let wanted = Wanted { aim, list: 1 };
+    let found = repair(&program, &wanted, &allowed, &options(), &limits()).expect("no internal error");
+    let mut subsets: Vec<u32> = (0..1 << gaps.len()).collect();
+    subsets.sort_by_key(|bits| (bits.count_ones(), *bits));
+    let mut least = None;
+    for bits in subsets {
+        let chosen: Vec<usize> = (0..gaps.len()).filter(|i| bits >> i & 1 == 1).map(|i| gaps[i]).collect();
+        match holds(&read(&fenced(lines, &chosen)), aim) {
+            Some(true) => {
+                least = Some(chosen.len() as u64);
+                break;
+            }
+            Some(false) => {}
+            None => return Ok(false),
+        }
+    }
+    match (found.answer, least) {
+        (Answer::Holds(enough), Some(least)) if enough.cheapest == Cheapest::Proved => {
+            prop_assert_eq!(enough.cost, least, "found {:?}", enough.sets);
+            let bytes: Option<Vec<usize>> = enough.sets[0].iter().map(|remedy| remedy.offset).collect();
+            let patched = overtake::front::patch::insert(&source, "fence", &bytes.expect("they are known"));
+            let patched = patched.expect("the places are in the text");
+            prop_assert_eq!(holds(&read(&patched), aim), Some(true), "{}", patched);
+            let added = patched.matches("fence").count() - source.matches("fence").count();
+            prop_assert_eq!(added as u64, least);
+            Ok(true)
+        }
+        (Answer::Fails(_), None) => Ok(true),
+        (Answer::Unknown(_), _) => Ok(false),
+        (Answer::Holds(enough), Some(_)) if enough.cheapest != Cheapest::Proved => Ok(false),
+        (answer, least) => {
+            prop_assert!(false, "found {answer:?}, brute force {least:?}");
+            Ok(false)
+        }
+    }
 }
 
 const TINY: Shape = Shape { threads: (2, 2), lines: (2, 5), taste: Taste::Dense, ..SMALL };
@@ -247,6 +356,20 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(cases(40))]
+
+    #[test]
+    fn fewest_fences_in_the_source_for_robustness(lines in text_with_copies()) {
+        agrees_on_source(&lines, Aim::Robustness)?;
+    }
+
+    #[test]
+    fn fewest_fences_in_the_source_for_the_property(lines in text_with_copies()) {
+        agrees_on_source(&lines, Aim::Property)?;
+    }
+}
+
+proptest! {
     #![proptest_config(cases(600))]
 
     #[test]
@@ -289,7 +412,8 @@ fn what_is_cheaper_is_taken() {
     match answer(SB, Aim::Robustness, &allowed) {
         Answer::Holds(enough) => {
             assert_eq!(enough.cost, 4);
-            assert!(enough.sets[0].iter().all(|c| matches!(c, Change::Atomic { .. })), "{:?}", enough.sets);
+            let all = words::changes(&enough.sets[0]);
+            assert!(all.iter().all(|c| matches!(c, Change::Atomic { .. })), "{all:?}");
         }
         other => panic!("{other:?}"),
     }

@@ -553,7 +553,7 @@ fn random(shape: Shape, wanted: u32) {
         let differs = |atom: Atom| Expr::binary(BinOp::Ne, Expr::Atom(atom), Expr::Const(77));
         let all = everything(&program).into_iter().map(differs);
         let pred = all.reduce(|a, b| Expr::binary(BinOp::And, a, b)).expect("there is something");
-        let everything = Property { kind: PropertyKind::Forall, pred, line: 0 };
+        let everything = Property::new(PropertyKind::Forall, pred, 0);
         // Both the program's own question, if it can be asked, and one that looks at everything.
         parts.properties.retain(|p| p.kind != PropertyKind::Forbid);
         let own = Program::new(parts.clone()).expect("a property less");

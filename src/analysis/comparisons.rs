@@ -2,7 +2,7 @@
 //! compare it with constants, then at a location the values that it will not be compared with from there on
 //! are all the same.
 //!
-//! Registers with any other use, and those that somebody else looks at, are left out. For the others: per
+//! Registers with any other use, and those that a property looks at, are left out. For the others: per
 //! location the constants that matter, by backward data flow. It is to values what liveness is to registers.
 
 use super::liveness::Watched;

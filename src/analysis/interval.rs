@@ -335,6 +335,9 @@ impl Analysis<'_> {
                 let new = match op {
                     RmwOp::Swap(v) => eval(v, regs),
                     RmwOp::Add(v) => binary(BinOp::Add, old, eval(v, regs)),
+                    RmwOp::And(v) => binary(BinOp::BitAnd, old, eval(v, regs)),
+                    RmwOp::Or(v) => binary(BinOp::BitOr, old, eval(v, regs)),
+                    RmwOp::Xor(v) => binary(BinOp::BitXor, old, eval(v, regs)),
                     RmwOp::Cas { new, .. } => eval(new, regs),
                 };
                 (address, new)

@@ -53,7 +53,7 @@ impl Walk {
     }
 }
 
-/// A thread, and where somebody may still look at its registers.
+/// A thread, and where its registers may still be looked at.
 struct Steps<'a> {
     thread: &'a Thread,
     t: ThreadId,
@@ -78,7 +78,7 @@ impl<'a> Steps<'a> {
         Steps { thread: program.thread(t), t, live }
     }
 
-    /// The instruction with its registers by name. Where a value goes that nobody looks at does not count.
+    /// The instruction with its registers by name. Where a value goes that is never looked at does not count.
     fn spelled(&self, edge: &Edge) -> Spelled {
         let instr = &edge.instr;
         let name = |r: &Reg| self.thread.register_name(*r).to_string();
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn alike(a: &Program, b: &Program) -> bool {
-        super::isomorphic(a, b, &Limits::default()).unwrap()
+        isomorphic(a, b, &Limits::default()).unwrap()
     }
     use crate::front::tso;
 
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_count_if_somebody_looks_at_them() {
+    fn registers_count_if_they_are_looked_at() {
         let source =
             |r: &str, asked: &str| format!("shared x; thread p; load {r}, [x]; end; exists {asked} == 1");
         assert!(alike(&read(&source("r", "[x]")), &read(&source("s", "[x]"))));

@@ -61,7 +61,7 @@ impl Live {
         &self.0[t.index()][loc.index()]
     }
 
-    /// The set as words of 64 registers, as many as anybody asks for.
+    /// The set as words of 64 registers, as many as are asked for.
     pub fn words(&self, t: ThreadId, loc: Loc) -> impl Iterator<Item = u64> {
         let halves = self.at(t, loc).get_ref().storage();
         let half = |k: usize| halves.get(k).map_or(0, |&half| half as u64);

@@ -2,9 +2,10 @@
 //! said with evidence that has been confirmed.
 
 use super::Confirmed;
+use crate::limits::Limit;
 use crate::model::Program;
 use crate::query::repair::{Aim, Enough};
-use crate::query::{Answer, AttackCount, Event, Model, Proof, Race, Stats, Trace, Witness};
+use crate::query::{Answer, AttackCount, Event, Model, Proof, Provenance, Race, Stats, Trace, Witness};
 
 /// The answer to `check`: a proof, or a run to a forbidden state.
 pub type Checked = Answer<Proof, Confirmed<Trace>>;
@@ -17,6 +18,8 @@ pub struct Outcome {
     pub engine: &'static str,
     /// Has it been proved on the way that no SC run reaches a forbidden state?
     pub safe_under_sc: bool,
+    /// Where the run comes from, if it is to be shown.
+    pub provenance: Option<Provenance>,
     pub stats: Stats,
     /// Things the user should know whatever the answer is.
     pub warnings: Vec<String>,
@@ -26,6 +29,9 @@ pub struct Outcome {
 #[derive(Clone, Debug)]
 pub struct Robustness {
     pub answer: Answer<(), Confirmed<Witness>>,
+    /// All pairs of a store and a load for which there is a witness, if all were asked for; one of them is the
+    /// answer's. The limit that was reached before all were known, if there is one.
+    pub all: Option<(Vec<Confirmed<Witness>>, Option<Limit>)>,
     pub attacks: AttackCount,
     pub stats: Stats,
 }

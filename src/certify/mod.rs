@@ -8,15 +8,27 @@
 //! to contain ([`Outcome`], [`Robustness`], [`RaceFreedom`], [`Repair`]). What does not pass is a bug in
 //! overtake and never an answer.
 //!
+//! That nothing fails can be certified too: `invariant` judges why a program is safe, `attacks` why it is
+//! robust, and `certificate` is the file in which an answer of either kind goes to others.
+//!
 //! Nothing here knows how a claim was found: not the machines, not the search, not the engines.
 
 mod answer;
+pub mod attacks;
+pub mod certificate;
+mod dve;
+mod hang;
 pub mod happens_before;
+pub mod invariant;
+mod lasso;
 pub mod race;
 mod run;
 pub mod witness;
 
 pub use answer::{Checked, Counterexample, Outcome, RaceFreedom, Remaining, Repair, Robustness};
+pub use dve::{DveAgainst, DveClaim, DveOutcome, DveRun, Lasso, dve_run};
+pub use hang::hang;
+pub use lasso::{LassoClaim, LivenessOutcome, ProgramLasso, program_lasso};
 pub use race::race;
 pub use run::run;
 pub use witness::witness;

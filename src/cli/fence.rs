@@ -1,32 +1,34 @@
 //! `overtake fence`: which fewest fences repair the program? What was found is shown in the user's own text
 //! and, on request, written, read again and checked again.
 
-use super::input::{self, Source};
+use super::input::{self, Loaded, Source};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::{Exit, FenceArgs, answer, limits};
+use super::{Exit, FenceArgs, InputArgs, answer, dve, limits};
 use crate::analysis::interval;
 use crate::certify::Repair;
-use crate::engine::{LazyOptions, Options};
+use crate::engine::{self, LazyOptions, Options};
 use crate::front::formats::{Reading, Writing};
 use crate::front::patch::{Edit, What};
 use crate::front::promela::Joining;
 use crate::front::{Diagnostic, Severity, Unread, Unwritten};
-use crate::model::{Instr, Loc, Program, ThreadId};
-use crate::query::repair::{Aim, Change};
+use crate::model::{Loc, Program, SourceMap, ThreadId};
+use crate::query::repair::{Aim, Change, Remedy, changes};
 use crate::query::{Answer, Limit, Limits, Model, Question};
 use crate::repair::{self, Allowed, Wanted};
 use crate::report;
-use crate::report::fence::Patient;
+use crate::report::fence::{Patient, Per};
 use crate::report::site::{Side, Site};
 use clap::ValueEnum;
 use std::path::Path;
 
-pub const PLACES: &str = "A place for a fence is a location of a thread's control flow: the fence sits between everything \
-                          that leads there and everything that goes on from there.";
+pub const PLACES: &str = "A place for a fence is a place of the source: one line, counted once, that lies in all threads of \
+                          its template and all rounds of its `repeat`. With --per-thread it is a location of one thread's \
+                          control flow: the fence sits between everything that leads there and everything that goes on \
+                          from there.";
 
 /// Sets that `--all` lists before it says that there are more.
-const MOST_SETS: usize = 1_000;
+pub const MOST_SETS: usize = 1_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AimArg {
@@ -34,23 +36,29 @@ pub enum AimArg {
     Robustness,
     /// No forbidden state is reachable under TSO
     Property,
+    /// No run ends in a hang
+    NoHang,
     /// There is no triangular race
     Triangular,
+    /// The formulas of --ltl hold with slots (DVE models)
+    Ltl,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum KindArg {
     /// Insert a fence
     Fence,
-    /// Make a store a locked one (xchg)
+    /// Make a store a locked one (xchg); in DVE models, a write atomic
     Atomic,
+    /// Let a transition wait until all slots of its process are empty (DVE models)
+    Barrier,
 }
 
 /// `fence=2`.
 pub fn cost(text: &str) -> Result<(KindArg, u64), String> {
     let (kind, cost) = text.split_once('=').ok_or("a cost looks like fence=2")?;
     let kind = KindArg::from_str(kind.trim(), false)
-        .map_err(|_| format!("there is no kind `{}`; known are fence and atomic", kind.trim()))?;
+        .map_err(|_| format!("there is no kind `{}`; known are fence, atomic and barrier", kind.trim()))?;
     match cost.trim().parse() {
         Ok(0) | Err(_) => Err(format!("`{}` is no cost: it has to be a whole number from 1 up", cost.trim())),
         Ok(cost) => Ok((kind, cost)),
@@ -63,8 +71,8 @@ pub fn run(args: &FenceArgs, terminal: &Terminal) -> Exit {
         return Exit::BadInput;
     }
     let interrupt = Interrupt::new();
-    let files = args.search.files.iter();
-    files.map(|file| fence(file, args, &interrupt, terminal)).max().unwrap_or(Exit::Good)
+    let ask = |file: &Path| fence(file, args, &interrupt, terminal);
+    answer::each_file(Question::Fence, &args.search, terminal, ask)
 }
 
 /// One file, and what is asked of it.
@@ -73,6 +81,8 @@ struct Task<'a> {
     source: Source,
     wanted: Wanted,
     allowed: Allowed,
+    text: SourceMap,
+    per: Per,
     options: Options,
 }
 
@@ -80,8 +90,9 @@ fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Termin
     let limits = interrupt.watch(args.search.limits());
     let unknown =
         |limit: &Limit| answer::show_unread(Question::Fence, file, Model::Tso, limit, &args.search, terminal);
-    let source = match input::read_any(file, &args.search.input, &limits, terminal, unknown) {
-        Ok(source) => source,
+    let source = match input::read_loaded(file, &args.search.input, &limits, terminal, unknown) {
+        Ok(Loaded::Program(source)) => *source,
+        Ok(Loaded::Model(model)) => return dve::fence::run(file, &model, args, &limits, terminal),
         Err(exit) => return exit,
     };
     let task = match task(file, source, args, &limits) {
@@ -94,7 +105,7 @@ fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Termin
     let result = {
         let _progress = (!args.search.json && !args.search.quiet).then(|| terminal.progress(&limits));
         match args.prune {
-            true => repair::prune(&task.source.program, &task.wanted, &task.options, &limits),
+            true => repair::prune(&task.source.program, &task.wanted, &task.text, &task.options, &limits),
             false => {
                 repair::repair(&task.source.program, &task.wanted, &task.allowed, &task.options, &limits)
             }
@@ -116,6 +127,8 @@ fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs, limits: &Limits) -
     let aim = match args.aim {
         Some(AimArg::Robustness) => Aim::Robustness,
         Some(AimArg::Triangular) => Aim::Triangular,
+        Some(AimArg::Ltl) => return Err("--for ltl is for DVE models".to_string()),
+        Some(AimArg::NoHang) => Aim::NoHang,
         Some(AimArg::Property) if !has_property => {
             return Err("there is no property to repair the program for: use --for robustness".to_string());
         }
@@ -123,28 +136,76 @@ fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs, limits: &Limits) -
         None if has_property => Aim::Property,
         None => Aim::Robustness,
     };
-    let allowed = allowed(program, args)?;
+    let mapped = source_map(file, &source, &args.search.input, limits)?;
+    let (text, per) = match args.per_thread || of_one_copy(program, &mapped, args) {
+        true => (SourceMap::per_thread(program), Per::Thread),
+        false => (mapped, Per::Source),
+    };
+    let allowed = Allowed { text: Some(text.clone()), ..allowed(program, &text, args)? };
     let options = args.search.options();
     let options = Options { lazy: LazyOptions { iterations: args.iterations, ..options.lazy }, ..options };
     let wanted = Wanted { aim, list: if args.all { MOST_SETS } else { 1 } };
-    Ok(Task { file, source, wanted, allowed, options })
+    Ok(Task { file, source, wanted, allowed, text, per, options })
 }
 
-fn allowed(program: &Program, args: &FenceArgs) -> Result<Allowed, String> {
-    let price = |kind: KindArg| {
-        let said = args.cost.iter().rev().find(|(k, _)| *k == kind);
-        args.with.contains(&kind).then(|| said.map_or(1, |(_, cost)| *cost))
-    };
+/// Where the text lies in the program. A limit that is reached here is for the engines to tell.
+pub fn source_map(
+    file: &Path,
+    source: &Source,
+    args: &InputArgs,
+    limits: &Limits,
+) -> Result<SourceMap, String> {
+    let format = input::format(file, args)?;
+    let define = args.parameters()?;
+    let reading = Reading { define: &define, stretches: &[], limits };
+    match (format.source_map)(&source.text, &source.program, &reading) {
+        Ok(map) => Ok(map),
+        Err(Unread::Limit(_)) => Ok(SourceMap::per_thread(&source.program)),
+        Err(wrong) => Err(wrong.to_string()),
+    }
+}
+
+/// Is one of several copies of a text alone to be changed?
+fn of_one_copy(program: &Program, text: &SourceMap, args: &FenceArgs) -> bool {
+    let named = |name: &String| thread(program, name).ok();
+    args.only.iter().filter_map(named).any(|t| text.has_siblings(t))
+}
+
+fn allowed(program: &Program, text: &SourceMap, args: &FenceArgs) -> Result<Allowed, String> {
+    if args.with.contains(&KindArg::Barrier) {
+        return Err("--with barrier is for DVE models".to_string());
+    }
     if let Some((kind, _)) = args.cost.iter().find(|(k, _)| !args.with.contains(k)) {
         let name = kind.to_possible_value().map_or(String::new(), |v| v.get_name().to_string());
         return Err(format!("--cost says what {name} costs, which --with does not allow"));
     }
     Ok(Allowed {
-        fence: price(KindArg::Fence),
-        atomic: price(KindArg::Atomic),
-        only: args.only.iter().map(|name| thread(program, name)).collect::<Result<_, _>>()?,
-        forbidden: args.forbid_at.iter().map(|place| labelled(program, place)).collect::<Result<_, _>>()?,
+        fence: price(args, KindArg::Fence),
+        atomic: price(args, KindArg::Atomic),
+        only: each(args.only.iter().map(|name| threads(program, text, name)))?,
+        forbidden: each(args.forbid_at.iter().map(|place| labelled(program, text, place)))?,
+        text: None,
     })
+}
+
+/// What a change of this kind costs, if it is allowed.
+pub fn price(args: &FenceArgs, kind: KindArg) -> Option<u64> {
+    let said = args.cost.iter().rev().find(|(k, _)| *k == kind);
+    args.with.contains(&kind).then(|| said.map_or(1, |(_, cost)| *cost))
+}
+
+/// All of what each says, if none is wrong.
+fn each<T>(found: impl Iterator<Item = Result<Vec<T>, String>>) -> Result<Vec<T>, String> {
+    found.collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().flatten().collect())
+}
+
+/// The threads that were made from a template of this name, or else the one that has it.
+fn threads(program: &Program, text: &SourceMap, name: &str) -> Result<Vec<ThreadId>, String> {
+    let made = program.thread_ids().filter(|t| text.owners.get(t.index()).is_some_and(|o| o == name));
+    match made.collect::<Vec<ThreadId>>() {
+        none if none.is_empty() => thread(program, name).map(|t| vec![t]),
+        made => Ok(made),
+    }
 }
 
 fn thread(program: &Program, name: &str) -> Result<ThreadId, String> {
@@ -155,35 +216,33 @@ fn thread(program: &Program, name: &str) -> Result<ThreadId, String> {
 }
 
 /// `thread:label`.
-fn labelled(program: &Program, place: &str) -> Result<(ThreadId, Loc), String> {
+fn labelled(program: &Program, text: &SourceMap, place: &str) -> Result<Vec<(ThreadId, Loc)>, String> {
     let (name, label) =
         place.rsplit_once(':').ok_or_else(|| format!("`{place}` is no place: it has to be thread:label"))?;
-    let t = thread(program, name)?;
-    let own = program.thread(t);
-    let at = own.locations().find(|&l| own.location(l).labels.iter().any(|x| x == label));
-    at.map(|at| (t, at)).ok_or_else(|| format!("thread `{name}` has no label `{label}`"))
+    let at = |t: ThreadId| {
+        let own = program.thread(t);
+        let at = own.locations().find(|&l| own.location(l).labels.iter().any(|x| x == label));
+        at.map(|at| (t, at)).ok_or_else(|| format!("thread `{name}` has no label `{label}`"))
+    };
+    threads(program, text, name)?.into_iter().map(at).collect()
 }
 
 fn show(task: &Task, args: &FenceArgs, repair: &Repair, terminal: &Terminal) -> Exit {
-    let own = args.prune.then(|| own_fences(&task.source.program));
+    let own = args.prune.then(|| repair::own_fences(&task.source.program, &task.text));
     // The lines of a program that is data are those of the text that it once came from.
     let is_data = input::format(task.file, &args.search.input).is_ok_and(|format| !format.lines);
+    // The run to a hang is one of the program whose waits try again; what is the user's has the same numbers.
+    let retrying = (repair.aim == Aim::NoHang).then(|| engine::retrying(&task.source.program).ok()).flatten();
     let patient = Patient {
-        program: &task.source.program,
+        program: retrying.as_ref().unwrap_or(&task.source.program),
         file: &task.file.display().to_string(),
         source: if is_data { "" } else { &task.source.text },
         fence: fence_word(task, args),
         own: own.as_deref(),
+        text: &task.text,
+        per: task.per,
     };
-    answer::show(report::fence::document(&patient, repair, limits::peak_kb()), &args.search, terminal)
-}
-
-fn own_fences(program: &Program) -> Vec<Change> {
-    let of = |thread: ThreadId| {
-        let edges = program.thread(thread).edges();
-        edges.filter(|(_, e)| e.instr == Instr::Fence).map(move |(fence, _)| Change::Keep { thread, fence })
-    };
-    program.thread_ids().flat_map(of).collect()
+    answer::show(&report::fence::document(&patient, repair, limits::peak_kb()), &args.search, terminal)
 }
 
 /// As it is written beside the program's first instruction.
@@ -212,20 +271,25 @@ fn write(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, termin
 /// written anew.
 fn repaired(
     task: &Task,
-    set: &[Change],
+    set: &[Remedy],
     path: &Path,
     args: &FenceArgs,
     limits: &Limits,
 ) -> Result<String, String> {
     let from = input::format(task.file, &args.search.input)?;
     let to = input::format_of(path).unwrap_or(from);
-    let program = repair::apply(&task.source.program, set)
+    let program = repair::apply(&task.source.program, &changes(set))
         .map_err(|wrong| wrong.iter().map(|w| w.to_string()).collect::<Vec<_>>().join("; "))?;
-    let reading = Reading { define: &args.search.input.define, limits };
-    if from == to
-        && let Some(text) = from.patched(&task.source.text, &edits(task, set), &program, &reading)
-    {
-        return Ok(text);
+    let define = args.search.input.parameters()?;
+    let reading = Reading { define: &define, stretches: &[], limits };
+    if from == to {
+        let patched = match insertions(set) {
+            Some(places) => from.inserted(&task.source.text, &places, &program, &reading),
+            None => from.patched(&task.source.text, &edits(task, set), &program, &reading),
+        };
+        if let Some(text) = patched {
+            return Ok(text);
+        }
     }
     let Source { name, litmus, .. } = &task.source;
     let writing = Writing { name, litmus: litmus.as_ref(), steps: Joining::Joined, limits };
@@ -239,21 +303,27 @@ fn repaired(
     })
 }
 
-/// What the changes are in the user's text.
-fn edits(task: &Task, set: &[Change]) -> Vec<Edit> {
-    let edit = |&change: &Change| {
+/// The bytes before which the text gets fences, if that is all that changes, and it is known.
+fn insertions(set: &[Remedy]) -> Option<Vec<usize>> {
+    let is_fence = |c: &Change| matches!(c, Change::Fence { .. } | Change::FenceBehind { .. });
+    set.iter().map(|remedy| remedy.offset.filter(|_| is_fence(&remedy.changes[0]))).collect()
+}
+
+/// What the changes are in the user's text, by its lines.
+fn edits(task: &Task, set: &[Remedy]) -> Vec<Edit> {
+    let edit = |change: Change| {
         let t = change.thread();
         let old = || repair::unused(task.source.program.thread(t).registers());
         let site = Site::of(&task.source.program, change);
         let what = match change {
             Change::Fence { .. } if site.side == Side::Behind => What::FenceBehind,
-            Change::Fence { .. } => What::Fence,
+            Change::Fence { .. } | Change::FenceBehind { .. } => What::Fence,
             Change::Atomic { .. } => What::Atomic { old: old() },
             Change::Keep { .. } => unreachable!("nothing is written when fences are pruned"),
         };
         Edit { line: site.line, column: t.index(), what }
     };
-    let mut edits: Vec<Edit> = set.iter().map(edit).collect();
+    let mut edits: Vec<Edit> = changes(set).into_iter().map(edit).collect();
     edits.sort();
     edits
 }
@@ -293,9 +363,11 @@ fn reread(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits) -> Result
     let given = &args.search.input;
     let format = input::format_of(path).or_else(|_| input::format(task.file, given)).map_err(unread)?;
     let bytes = std::fs::read(path).map_err(|e| unread(e.to_string()))?;
-    let read =
-        |define: &[_]| format.parse(&bytes, &Reading { define, limits }).map(|(input, _)| input.program);
-    read(&given.define).or_else(|first| if given.define.is_empty() { Err(first) } else { read(&[]) })
+    let read = |define: &[_]| {
+        format.parse(&bytes, &Reading { define, stretches: &[], limits }).map(|(input, _)| input.program)
+    };
+    let define = given.parameters().map_err(unread)?;
+    read(&define).or_else(|first| if define.is_empty() { Err(first) } else { read(&[]) })
 }
 
 fn unread(message: String) -> Unread {

@@ -1,8 +1,9 @@
 //! From a path to a program: finds the format, reads the bytes, and shows whatever is wrong with them.
 
 use super::terminal::Terminal;
-use super::{Exit, InputArgs, diagnose};
-use crate::front::formats::{self, Format, Reading};
+use super::{Exit, InputArgs, diagnose, includes};
+use crate::dve::System;
+use crate::front::formats::{self, Contents, Format, Reading};
 use crate::front::{Diagnostic, Unread};
 use crate::model::Program;
 use crate::model::litmus::Litmus;
@@ -13,6 +14,8 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+/// What is read without a file.
+const STANDARD_INPUT: &str = "-";
 /// Larger files are refused, before they are read.
 const MAX_BYTES: u64 = 256 << 20;
 /// Limits are looked at after so many bytes, or so much waiting for them.
@@ -33,6 +36,17 @@ pub struct Source {
     pub name: String,
     pub text: String,
     pub litmus: Option<Litmus>,
+}
+
+/// A DVE model.
+pub struct DveSource {
+    pub system: System,
+}
+
+/// What a file holds.
+pub enum Loaded {
+    Program(Box<Source>),
+    Model(DveSource),
 }
 
 /// Why there is no program.
@@ -70,27 +84,67 @@ pub fn read_any(
     terminal: &Terminal,
     unknown: impl FnOnce(&Limit) -> Exit,
 ) -> Result<Source, Exit> {
-    match load(path, args, limits, terminal.color_errors) {
-        Ok((source, warnings)) => {
-            terminal.complain(&warnings);
-            Ok(source)
-        }
-        Err(Failure::Said(message)) => {
-            terminal.error(&message);
-            Err(Exit::BadInput)
-        }
-        Err(Failure::Shown(places)) => {
-            terminal.complain(&places);
-            Err(Exit::BadInput)
-        }
-        Err(Failure::Limit(limit)) => Err(unknown(&limit)),
+    let loaded = read_loaded(path, args, limits, terminal, unknown)?;
+    program(path, loaded).map_err(|message| shown(Failure::Said(message), terminal, |_| Exit::Unknown))
+}
+
+/// A model is nothing to commands that are about programs.
+fn program(path: &Path, loaded: Loaded) -> Result<Source, String> {
+    match loaded {
+        Loaded::Program(source) => Ok(*source),
+        Loaded::Model(_) => Err(format!("{}: this is asked of programs, not of DVE models", path.display())),
     }
+}
+
+/// A program or a model.
+pub fn read_loaded(
+    path: &Path,
+    args: &InputArgs,
+    limits: &Limits,
+    terminal: &Terminal,
+    unknown: impl FnOnce(&Limit) -> Exit,
+) -> Result<Loaded, Exit> {
+    let (loaded, warnings) = load(path, args, limits, terminal.color_errors)
+        .map_err(|failure| shown(failure, terminal, unknown))?;
+    terminal.complain(&warnings);
+    Ok(loaded)
+}
+
+/// The bytes of a file that is no program. An error has been shown; `unknown` shows a limit.
+pub fn read_bytes(
+    path: &Path,
+    limits: &Limits,
+    terminal: &Terminal,
+    unknown: impl FnOnce(&Limit) -> Exit,
+) -> Result<Vec<u8>, Exit> {
+    bytes(path, limits).map_err(|failure| shown(failure, terminal, unknown))
+}
+
+/// Shows why there is no program.
+fn shown(failure: Failure, terminal: &Terminal, unknown: impl FnOnce(&Limit) -> Exit) -> Exit {
+    match failure {
+        Failure::Said(message) => terminal.error(&message),
+        Failure::Shown(places) => terminal.complain(&places),
+        Failure::Limit(limit) => return unknown(&limit),
+    }
+    Exit::BadInput
+}
+
+/// The program with whatever else is known, and its warnings. Whatever is wrong comes back as text.
+pub fn load_program(
+    path: &Path,
+    args: &InputArgs,
+    limits: &Limits,
+    color: bool,
+) -> Result<(Source, String), Failure> {
+    let (loaded, warnings) = load(path, args, limits, color)?;
+    Ok((program(path, loaded).map_err(Failure::Said)?, warnings))
 }
 
 /// The program and what is asked of its final states. Whatever is wrong comes back as text, for many files
 /// are read side by side and shown in their order.
 pub fn read_test(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<Test, Failure> {
-    let (Source { program, name, litmus, .. }, warnings) = load(path, args, limits, color)?;
+    let (Source { program, name, litmus, .. }, warnings) = load_program(path, args, limits, color)?;
     let litmus = litmus.or_else(|| Litmus::of(&program, &name)).ok_or_else(|| {
         let one = "final states are listed for one property (exists, never or forall), not none or more";
         Failure::Said(format!("{}: {one}", path.display()))
@@ -104,26 +158,43 @@ pub fn stem(path: &Path) -> String {
 }
 
 /// The program with whatever else is known, and its warnings as they are shown.
-fn load(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<(Source, String), Failure> {
+fn load(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<(Loaded, String), Failure> {
     let name = path.display().to_string();
     let format = format(path, args).map_err(Failure::Said)?;
-    if !format.parameters && !args.define.is_empty() {
+    // What is defined for a model are expressions over its states, which is for those who ask for them.
+    let is_model = format.holds_models();
+    if !format.parameters && !is_model && !args.define.is_empty() {
         let why = "only programs in the native language have parameters to define with -D";
         return Err(Failure::Said(format!("{name}: {why}")));
     }
     let bytes = bytes(path, limits)?;
-    let shown = |diagnostics: &[Diagnostic]| {
-        diagnose::render(&name, &String::from_utf8_lossy(&bytes), diagnostics, color)
+    let spliced = match format.includes && path != Path::new(STANDARD_INPUT) {
+        true => includes::splice(path, &bytes, limits, color)?,
+        false => None,
     };
-    let (input, litmus) =
-        format.parse(&bytes, &Reading { define: &args.define, limits }).map_err(|e| match e {
-            Unread::Limit(limit) => Failure::Limit(limit),
-            Unread::Wrong(wrong) => Failure::Shown(shown(&wrong)),
-        })?;
+    let stretches = spliced.as_ref().map_or(&[][..], |s| &s.stretches);
+    let read = spliced.as_ref().map_or(&bytes[..], |s| s.text.as_bytes());
+    let shown = |diagnostics: &[Diagnostic]| match &spliced {
+        Some(spliced) => includes::render(&name, spliced, diagnostics, color),
+        None => diagnose::render(&name, &String::from_utf8_lossy(&bytes), diagnostics, color),
+    };
+    let define = if is_model { vec![] } else { args.parameters().map_err(Failure::Said)? };
+    let reading = Reading { define: &define, stretches, limits };
+    let contents = format.contents(read, &reading).map_err(|e| match e {
+        Unread::Limit(limit) => Failure::Limit(limit),
+        Unread::Wrong(wrong) => Failure::Shown(shown(&wrong)),
+    })?;
+    let (input, litmus) = match contents {
+        Contents::Program(program) => *program,
+        Contents::System(system, warnings) => {
+            return Ok((Loaded::Model(DveSource { system }), shown(&warnings)));
+        }
+    };
     let warnings = shown(&input.warnings);
     // Of a file that is no text, nothing is ever shown or changed by its lines.
-    let text = String::from_utf8(bytes).unwrap_or_default();
-    Ok((Source { program: input.program, name: stem(path), text, litmus }, warnings))
+    let text = spliced.map_or_else(|| String::from_utf8(bytes).unwrap_or_default(), |s| s.text);
+    let source = Source { program: input.program, name: stem(path), text, litmus };
+    Ok((Loaded::Program(Box::new(source)), warnings))
 }
 
 /// What the user says the format is, or else the file's name.
@@ -132,7 +203,7 @@ pub fn format(path: &Path, args: &InputArgs) -> Result<&'static Format, String> 
 }
 
 pub fn format_of(path: &Path) -> Result<&'static Format, String> {
-    formats::of_path(path).ok_or_else(|| match path == Path::new("-") {
+    formats::of_path(path).ok_or_else(|| match path == Path::new(STANDARD_INPUT) {
         true => "standard input needs --from to say what it is".to_string(),
         false => {
             let known: Vec<String> = formats::readable().map(|f| format!(".{}", f.extensions[0])).collect();
@@ -157,9 +228,12 @@ fn help(format: &Format) -> String {
     format!("{} (.{})", format.what, format.extensions.join(", ."))
 }
 
-fn bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
+pub(super) fn bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
     let said = |e: io::Error| Failure::Said(format!("{}: {e}", path.display()));
-    let mut next: Box<dyn FnMut() -> io::Result<Option<Vec<u8>>>> = if path == Path::new("-") {
+    if path.is_dir() {
+        return Err(Failure::Said(format!("{}: this is a directory, not a program", path.display())));
+    }
+    let mut next: Box<dyn FnMut() -> io::Result<Option<Vec<u8>>>> = if path == Path::new(STANDARD_INPUT) {
         Box::new(when_ready(io::stdin()))
     } else {
         let mut file = std::fs::File::open(path).map_err(said)?;

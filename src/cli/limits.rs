@@ -47,11 +47,17 @@ fn split(text: &str) -> (&str, &str) {
 
 /// `N=5`
 pub fn define(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = definition(text)?;
+    let value = value.parse().map_err(|_| format!("`{value}` is not a 64-bit integer"))?;
+    Ok((name, value))
+}
+
+/// `N=5`, or any text behind the name.
+pub fn definition(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, for example N=5")?;
-    let value = value.trim().parse().map_err(|_| format!("`{}` is not a 64-bit integer", value.trim()))?;
     match name.trim() {
         "" => Err("expected NAME=VALUE, for example N=5".to_string()),
-        name => Ok((name.to_string(), value)),
+        name => Ok((name.to_string(), value.trim().to_string())),
     }
 }
 

@@ -1,30 +1,38 @@
 //! What was typed, and what it means: the only place that knows files, terminals and processes.
 //!
-//! One file per command; `input` reads programs, `answer` shows what came of them, `limits` turns words like
+//! One file per command; `input` reads programs, `includes` the files that they
+//! include, `answer` shows what came of them, `limits` turns words like
 //! `60s` and `4GiB` into numbers, `interrupt` is Ctrl-C, `terminal` decides on colour, width and progress,
 //! `diagnose` shows what is wrong with a file. Every command ends in an [`Exit`], which is the process's exit
 //! code.
 
 mod answer;
+mod certificate;
 mod check;
 #[cfg(all(feature = "compare", target_os = "linux"))]
 mod compare;
 mod convert;
 pub mod diagnose;
+mod dve;
+pub mod expectations;
 mod fence;
+mod includes;
 mod input;
 mod interrupt;
 mod limits;
+mod liveness;
 mod outcomes;
 mod reductions;
 mod robust;
 mod show;
+mod side_by_side;
 mod terminal;
+mod test;
 
 use self::reductions::Without;
 use crate::engine::{Choice, Options, Pruning};
 use crate::front::formats::{self, Format};
-use crate::query::Limits;
+use crate::query::{Limits, Model};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -67,7 +75,8 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "Exit codes: 0 safe, robust or race-free, 10 violated, not robust or racy, 5 unknown (a limit was reached), \
                           2 wrong usage or input, 70 a bug in overtake. `fence`: 0 if a repair was found, 10 if \
-                          none can help. `show` and `convert`: 5 if a limit was reached.";
+                          none can help. `verify`: 0 if the certificate is accepted, 10 if it is rejected. `show` and `convert`: 5 if a \
+                          limit was reached.";
 
 /// Only the arguments of the command that is named are built.
 #[derive(Debug, Subcommand)]
@@ -77,6 +86,8 @@ enum Command {
     Check(CheckArgs),
     /// Do SC and TSO have the same behaviours?
     Robust(RobustArgs),
+    /// Is a certificate right?
+    Verify(VerifyArgs),
     /// Which fewest fences repair the program?
     #[command(after_help = fence::PLACES)]
     Fence(FenceArgs),
@@ -87,6 +98,9 @@ enum Command {
     Show(ShowArgs),
     /// Writes a program in another format
     Convert(ConvertArgs),
+    /// Do programs do what their files say they do?
+    #[command(after_help = test::EXPECTATIONS)]
+    Test(TestArgs),
     /// Runs overtake and the other tools that are found on the same programs, and compares answers, times and
     /// memory
     #[cfg(all(feature = "compare", target_os = "linux"))]
@@ -109,12 +123,20 @@ struct InputArgs {
     /// The format of the input; by default what the file's extension says
     #[arg(long, value_name = "FORMAT", value_parser = input::format_parser(formats::readable()))]
     from: Option<&'static Format>,
-    /// Gives a parameter of the program a value
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = limits::define)]
-    define: Vec<(String, i64)>,
+    /// Gives a parameter of the program a value, or, for DVE models, an expression a name
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = limits::definition)]
+    define: Vec<(String, String)>,
 }
 
-/// What a command may spend on a file, reading it included.
+impl InputArgs {
+    /// The definitions as a program has them: whole numbers.
+    fn parameters(&self) -> Result<Vec<(String, i64)>, String> {
+        self.define.iter().map(|(name, text)| limits::define(&format!("{name}={text}"))).collect()
+    }
+}
+
+// What a command may spend on a file, reading it included. (Not a doc comment, as with all arguments that are
+// flattened: clap would take it for the help of the command that they are flattened into.)
 #[derive(Debug, Args)]
 struct LimitArgs {
     /// Gives up on a file after this time, for example 60s or 500ms
@@ -136,7 +158,7 @@ impl LimitArgs {
     }
 }
 
-/// What all commands that search have in common.
+// What all commands that search have in common.
 #[derive(Debug, Args)]
 struct SearchArgs {
     /// Programs to look at; `-` is standard input (with --from)
@@ -169,9 +191,18 @@ struct SearchArgs {
 struct CheckArgs {
     #[command(flatten)]
     search: SearchArgs,
-    /// The memory model
-    #[arg(long, value_enum, default_value_t)]
-    model: ModelArg,
+    /// The memory model; by default tso, and sc for DVE models
+    #[arg(long, value_enum)]
+    model: Option<ModelArg>,
+    #[command(flatten)]
+    dve: dve::DveArgs,
+    /// Asks about this property alone: by its number, counted from 1 in the order of the file, or by its name.
+    /// The asserts of one line are one property
+    #[arg(long, value_name = "N|NAME")]
+    property: Option<String>,
+    /// Asks instead whether the program can hang: memory never changes again, and not all threads end
+    #[arg(long, conflicts_with_all = ["engine", "buffer", "extension", "iterations", "certificate", "side_by_side", "property"])]
+    hang: bool,
     /// How to look for the answer
     #[arg(long, value_parser = check::engine(), default_value = "auto")]
     engine: Choice,
@@ -191,15 +222,39 @@ struct CheckArgs {
     /// The order of the search
     #[arg(long = "search", value_enum, default_value_t)]
     order: OrderArg,
+    /// Writes a certificate of the answer to this file, for `overtake verify`
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct RobustArgs {
     #[command(flatten)]
     search: SearchArgs,
+    /// Lists every pair of a store and a load that overtakes it with effect, not one alone
+    #[arg(long, conflicts_with = "triangular")]
+    all: bool,
     /// Asks for triangular races instead: a program without any is robust, and one that has some may be
     #[arg(long)]
     triangular: bool,
+    /// Writes a certificate of the answer to this file, for `overtake verify`
+    #[arg(long, value_name = "FILE", conflicts_with = "triangular")]
+    certificate: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct VerifyArgs {
+    /// The program; `-` is standard input (with --from)
+    file: PathBuf,
+    /// The certificate
+    certificate: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+    /// Prints a JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -218,10 +273,15 @@ struct FenceArgs {
     /// Lists all sets of the least cost
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    dve: dve::RepairArgs,
+    /// Counts places of each thread by itself, also where threads come from one template
+    #[arg(long)]
+    per_thread: bool,
     /// Puts no fence at this label (several times for several)
     #[arg(long, value_name = "THREAD:LABEL")]
     forbid_at: Vec<String>,
-    /// Changes this thread alone (several times for several)
+    /// Changes this thread alone (several times for several); one copy of a template implies --per-thread
     #[arg(long, value_name = "THREAD")]
     only: Vec<String>,
     /// Says instead which of the program's own fences can go
@@ -244,13 +304,26 @@ struct OutcomesArgs {
     model: ModelArg,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ModelArg {
     /// Sequential consistency
     Sc,
     /// x86's total store order
     #[default]
     Tso,
+    /// One slot for each process and element, in which a write waits (DVE models)
+    Slots,
+}
+
+impl ModelArg {
+    /// As a program knows it.
+    fn of_programs(self) -> Result<Model, String> {
+        match self {
+            ModelArg::Sc => Ok(Model::Sc),
+            ModelArg::Tso => Ok(Model::Tso),
+            ModelArg::Slots => Err("--model slots is for DVE models".to_string()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -284,6 +357,17 @@ struct ShowArgs {
     /// language
     #[arg(long, value_name = "K")]
     extend: Option<u64>,
+    /// Counts all states, transitions, deadlocks and errors instead
+    #[arg(long)]
+    states: bool,
+    /// The memory model for --states
+    #[arg(long, value_enum, requires = "states")]
+    model: Option<ModelArg>,
+    #[command(flatten)]
+    given: dve::GivenArgs,
+    /// Prints the counts as a JSON object
+    #[arg(long, requires = "states")]
+    json: bool,
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -307,6 +391,35 @@ struct ConvertArgs {
     limits: LimitArgs,
 }
 
+#[derive(Debug, Args)]
+struct TestArgs {
+    /// Files, and folders with files, that say what is expected of them
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Files that are tested at the same time; by default one per core
+    #[arg(long, value_name = "N", value_parser = limits::workers)]
+    jobs: Option<usize>,
+    /// Files with warnings have failed
+    #[arg(long)]
+    deny_warnings: bool,
+    /// Prints what failed, and the summary
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+/// What the answer to one expectation may take if the user does not say: a test is to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl TestArgs {
+    /// Time runs from now on.
+    fn limits(&self) -> Limits {
+        let LimitArgs { timeout, memory } = self.limits;
+        LimitArgs { timeout: timeout.or(Some(PATIENCE)), memory }.limits()
+    }
+}
+
 impl SearchArgs {
     fn options(&self) -> Options {
         let Without { reductions, no_static } = self.without;
@@ -326,10 +439,12 @@ impl Cli {
         match self.command {
             Command::Check(args) => check::run(&args, &terminal),
             Command::Robust(args) => robust::run(&args, &terminal),
+            Command::Verify(args) => certificate::verify(&args, &terminal),
             Command::Fence(args) => fence::run(&args, &terminal),
             Command::Outcomes(args) => outcomes::run(&args, &terminal),
             Command::Show(args) => show::run(&args, &terminal),
             Command::Convert(args) => convert::run(&args, &terminal),
+            Command::Test(args) => test::run(&args, &terminal),
             #[cfg(all(feature = "compare", target_os = "linux"))]
             Command::Compare(args) => compare::run(&args, &terminal),
             Command::Completions { shell } => {

@@ -3,15 +3,12 @@
 
 use super::input::Failure;
 use super::interrupt::Interrupt;
+use super::side_by_side::side_by_side;
 use super::terminal::Terminal;
-use super::{Exit, ModelArg, OutcomesArgs, input, limits};
+use super::{Exit, OutcomesArgs, answer, input, limits};
 use crate::engine::{self, Options};
-use crate::query::Model;
 use crate::report;
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::path::{Path, PathBuf};
 
 /// What the numbers in the output are.
 pub const COUNTS: &str = "The numbers behind Positive, Negative and Observation count final states. herd counts \
@@ -28,56 +25,23 @@ struct Told {
 
 pub fn run(args: &OutcomesArgs, terminal: &Terminal) -> Exit {
     let (files, interrupt) = (&args.search.files, Interrupt::new());
-    let options = options(args);
+    let options = match args.model.of_programs() {
+        Ok(model) => Options { model, ..args.search.options() },
+        Err(why) => {
+            terminal.error(&why);
+            return Exit::BadInput;
+        }
+    };
     if let [file] = &files[..] {
         let answer = outcomes(file, args, &options, &interrupt, terminal);
         return show(&answer, terminal);
     }
-    let workers = options.workers.min(files.len());
+    let workers = options.workers;
     let options = Options { workers: 1, ..options };
-    let (next, (sender, answers)) = (AtomicUsize::new(0), mpsc::channel());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            let sender = sender.clone();
-            scope.spawn(|| {
-                let sender = sender;
-                while let Some((i, file)) = claim(&next, files) {
-                    let answer = outcomes(file, args, &options, &interrupt, terminal);
-                    if sender.send((i, answer)).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        in_order(answers).map(|answer| show(&answer, terminal)).max().unwrap_or(Exit::Good)
-    })
-}
-
-fn claim<'a, T>(next: &AtomicUsize, all: &'a [T]) -> Option<(usize, &'a T)> {
-    let i = next.fetch_add(1, Ordering::Relaxed);
-    Some((i, all.get(i)?))
-}
-
-/// What arrives with numbers from 0 up, in the order of the numbers.
-fn in_order<T>(arriving: mpsc::Receiver<(usize, T)>) -> impl Iterator<Item = T> {
-    let (mut early, mut next) = (BTreeMap::new(), 0);
-    std::iter::from_fn(move || {
-        while !early.contains_key(&next) {
-            let (i, answer) = arriving.recv().ok()?;
-            early.insert(i, answer);
-        }
-        next += 1;
-        early.remove(&(next - 1))
-    })
-}
-
-fn options(args: &OutcomesArgs) -> Options {
-    let model = match args.model {
-        ModelArg::Sc => Model::Sc,
-        ModelArg::Tso => Model::Tso,
-    };
-    Options { model, ..args.search.options() }
+    let work = |file: &PathBuf| outcomes(file, args, &options, &interrupt, terminal);
+    let mut worst = Exit::Good;
+    side_by_side(files, workers, work, |answer| worst = worst.max(show(&answer, terminal)));
+    worst
 }
 
 fn show(answer: &Told, terminal: &Terminal) -> Exit {
@@ -88,7 +52,13 @@ fn show(answer: &Told, terminal: &Terminal) -> Exit {
 
 /// What is said of a file that gave no test.
 fn unread(file: &Path, args: &OutcomesArgs, options: &Options, failure: Failure) -> Told {
-    let wrong = |complaints| Told { text: String::new(), complaints, exit: Exit::BadInput };
+    let wrong = |complaints: String| {
+        let text = match args.search.json {
+            true => format!("{}\n", answer::error_object("outcomes", file, &complaints)),
+            false => String::new(),
+        };
+        Told { text, complaints, exit: Exit::BadInput }
+    };
     let limit = match failure {
         Failure::Said(message) => return wrong(format!("error: {message}\n")),
         Failure::Shown(places) => return wrong(places),

@@ -1,20 +1,34 @@
 //! `overtake show`: the program as overtake sees it.
 
+use super::input::{self, Loaded};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::{Exit, ShowArgs, input};
+use super::{Exit, ShowArgs, dve, limits};
 use crate::engine::{self, Internal, Options};
 use crate::model::Program;
 use crate::query::{Goal, Limit, Limits};
+use crate::report::dve::Sizes;
+use crate::temporal::safety::StateSpace;
+use crate::temporal::space;
 use crate::{front, report};
 
 pub fn run(args: &ShowArgs, terminal: &Terminal) -> Exit {
     let limits = Interrupt::new().watch(args.limits.limits());
     let unknown = |limit: &Limit| terminal.limit_reached(&args.file, limit);
-    let program = match input::read(&args.file, &args.input, &limits, terminal, unknown) {
-        Ok(program) => program,
+    let program = match input::read_loaded(&args.file, &args.input, &limits, terminal, unknown) {
+        Ok(Loaded::Program(source)) => source.program,
+        Ok(Loaded::Model(model)) => return dve::show::run(&model, args, &limits, terminal),
         Err(exit) => return exit,
     };
+    if args.states {
+        return match args.model.unwrap_or_default().of_programs() {
+            Ok(model) => sizes(args, model.name(), space::count(&program, model, &limits), terminal),
+            Err(why) => {
+                terminal.error(&format!("{}: {why}", args.file.display()));
+                Exit::BadInput
+            }
+        };
+    }
     match text(args, &program, terminal, &limits) {
         Ok(Ok(text)) => {
             terminal.print(&text);
@@ -23,6 +37,20 @@ pub fn run(args: &ShowArgs, terminal: &Terminal) -> Exit {
         Ok(Err(limit)) => unknown(&limit),
         Err(bug) => terminal.internal_error(&args.file, &bug.to_string()),
     }
+}
+
+/// Shows how large a state space is, unless a limit was reached.
+pub fn sizes(args: &ShowArgs, model: &str, space: StateSpace, terminal: &Terminal) -> Exit {
+    if let Some(limit) = &space.limit {
+        return terminal.limit_reached(&args.file, limit);
+    }
+    let StateSpace { states, transitions, deadlocks, errors, stats, .. } = space;
+    let (sizes, file) = (Sizes { states, transitions, deadlocks, errors }, args.file.display().to_string());
+    terminal.print(&match args.json {
+        true => format!("{}\n", report::dve::sizes_json(&file, model, &sizes, &stats, limits::peak_kb())),
+        false => report::dve::sizes_text(&sizes),
+    });
+    Exit::Good
 }
 
 fn text(

@@ -7,8 +7,8 @@ use anstyle::AnsiColor;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A line of this width is assumed where nobody says otherwise.
@@ -19,14 +19,18 @@ pub struct Terminal {
     pub color_errors: bool,
     pub width: usize,
     shows_progress: bool,
+    /// What was said to standard error since it was asked for last.
+    heard: Mutex<String>,
 }
 
 impl Terminal {
     pub fn new(color: When) -> Terminal {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");
         let wanted = |is_terminal: bool| match color {
             When::Always => true,
             When::Never => false,
-            When::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            When::Auto => is_terminal && !is_dumb && !no_color,
         };
         let (out, err) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
@@ -35,7 +39,8 @@ impl Terminal {
             color: wanted(out),
             color_errors: wanted(err),
             width: seen.or(columns).unwrap_or(DEFAULT_WIDTH),
-            shows_progress: err,
+            shows_progress: err && !is_dumb,
+            heard: Mutex::new(String::new()),
         }
     }
 
@@ -47,7 +52,16 @@ impl Terminal {
 
     /// To standard error.
     pub fn complain(&self, text: &str) {
+        if let Ok(mut heard) = self.heard.lock() {
+            *heard += text;
+        }
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// What was complained about since this was asked last, without colours.
+    pub fn heard(&self) -> String {
+        let heard = self.heard.lock().map(|mut heard| std::mem::take(&mut *heard)).unwrap_or_default();
+        colourless(&heard)
     }
 
     pub fn error(&self, message: &str) {
@@ -82,7 +96,7 @@ impl Terminal {
 
     /// How traces are to look.
     pub fn style(&self) -> Style {
-        Style { width: self.width, color: self.color }
+        Style { width: self.width, color: self.color, local_steps: false }
     }
 
     /// One line that says what is being done, if anyone can see it.
@@ -103,6 +117,13 @@ impl Terminal {
         });
         Progress { done, thread }
     }
+}
+
+/// The text without what makes colours of it.
+fn colourless(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |plain, part| plain + part.split_once('m').map_or("", |(_, rest)| rest))
 }
 
 pub struct Progress {
@@ -131,7 +152,8 @@ fn watch(limits: &Limits, done: &AtomicBool) {
     bar.set_style(
         ProgressStyle::with_template("{spinner} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
     );
-    while !done.load(Ordering::Relaxed) {
+    // Ctrl-C clears the line at once, so that a second one does not leave it behind.
+    while !done.load(Ordering::Relaxed) && !limits.cancelled.load(Ordering::Relaxed) {
         let states = limits.progress.load(Ordering::Relaxed);
         let rate = states as f64 / start.elapsed().as_secs_f64();
         let (states, rate) = (HumanCount(states), HumanCount(rate as u64));
@@ -151,4 +173,15 @@ fn watch(limits: &Limits, done: &AtomicBool) {
         std::thread::park_timeout(Duration::from_millis(150));
     }
     bar.finish_and_clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_taken_out() {
+        assert_eq!(colourless("\u{1b}[1m\u{1b}[31merror\u{1b}[0m: no\n"), "error: no\n");
+        assert_eq!(colourless("plain"), "plain");
+    }
 }

@@ -235,6 +235,8 @@ pub struct Asked<'a> {
     pub define: &'a [(String, i64)],
     /// Workers, for tools that have them.
     pub workers: usize,
+    /// One of overtake's engines, where it is not left to overtake which one answers.
+    pub engine: Option<&'static str>,
     /// The limit of memory, in bytes.
     pub memory: u64,
     /// What kind of property the program has, if it has a single one.
@@ -378,7 +380,8 @@ pub mod testing {
     }
 
     pub fn asked(question: Discipline, file: &str) -> Asked<'_> {
-        Asked { question, file, define: &[], workers: 1, memory: 1 << 30, property: None, cat: "cat" }
+        let (memory, cat) = (1 << 30, "cat");
+        Asked { question, file, define: &[], workers: 1, engine: None, memory, property: None, cat }
     }
 }
 

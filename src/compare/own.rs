@@ -16,7 +16,10 @@ pub const WAY: Way = Way {
     reads: Export::GIVEN,
     prepare: nothing,
     rehearse: None,
-    search: |asked, _| command(asked, &[]),
+    search: |asked, _| match asked.engine {
+        Some(engine) => command(asked, &["--engine", engine]),
+        None => command(asked, &[]),
+    },
     read,
 };
 
@@ -45,7 +48,7 @@ fn command(asked: &Asked, more: &[&str]) -> Command {
         Discipline::Sc => &["check", "--model", "sc"],
         Discipline::Tso => &["check", "--model", "tso"],
         Discipline::Robust => &["robust"],
-        Discipline::Fences => &["fence", "--for", "robustness"],
+        Discipline::Fences => &["fence", "--per-thread", "--for", "robustness"],
     };
     let mut words: Vec<String> = question.iter().map(|w| w.to_string()).collect();
     words.extend(["--json".to_string(), "--threads".to_string(), asked.workers.to_string()]);
@@ -93,6 +96,13 @@ mod tests {
         let opinions = opinions(&asked);
         assert!(opinions[0].1.shown("overtake").contains("--engine explicit --no-steps"));
         assert_eq!(opinions.len(), 2);
+    }
+
+    #[test]
+    fn an_engine_is_asked_by_its_name() {
+        let asked = Asked { engine: Some("explicit"), ..asked(Discipline::Tso, "m.tso") };
+        let shown = (WAY.search)(&asked, None).shown("overtake");
+        assert_eq!(shown, "overtake check --model tso --json --threads 1 --engine explicit m.tso");
     }
 
     #[test]

@@ -10,12 +10,11 @@
 //! are, which no SC run of an extended program shows; this engine says so and does not answer.
 
 use super::{Allowance, Engine, EngineEntry, Internal, Options, Subject, Turn, confirm, settled};
-use crate::analysis::interval::{Interval, range};
 use crate::certify::{self, Checked};
 use crate::extend::{DelayedPath, Extended, Form, Refused, extend, project};
-use crate::machine::{MemoryModel, ProgramMachine};
-use crate::model::{Atom, EdgeId, Instr, Origin, Program, Thread, ThreadId};
-use crate::query::{Answer, Clause, Delay, Goal, Limit, Limits, Model, Proof, Round, Stats, When, Witness};
+use crate::machine::{MemoryModel, ProgramMachine, may_hold_in_block};
+use crate::model::{EdgeId, Instr, Origin, Program, ThreadId};
+use crate::query::{Answer, Delay, Limit, Limits, Model, Proof, Round, Stats, Witness};
 use crate::reach::visited::MAX_WORDS;
 use crate::reach::{Budget, Found, Goals, Order, Search, Spent, explore_within};
 use crate::robust::attack::Attacks;
@@ -37,8 +36,8 @@ pub const ENTRY: EngineEntry = EngineEntry {
     about: "Explore under SC, and build in store buffering where it could matter",
     refuses,
     blind_spot: |subject| {
-        let sees_all = sees_all(subject.program(), &subject.goal);
-        (!sees_all).then_some(Limit::FrozenBuffers)
+        let inside = may_hold_in_block(subject.program(), &subject.goal);
+        inside.then_some(Limit::FrozenBuffers)
     },
     start: |subject, options, limits| Box::new(Lazy::new(subject, options, limits)),
 };
@@ -191,15 +190,6 @@ pub fn extended(
         }
     }
     Ok(Ok(lazy.grown.current.program))
-}
-
-/// Can this engine answer for the goal?
-pub fn sees_all(program: &Program, goal: &Goal) -> bool {
-    if !program.has_locks() {
-        return true;
-    }
-    let held: Vec<Vec<bool>> = program.threads().iter().map(Thread::inside_blocks).collect();
-    goal.clauses.iter().all(|c| !may_hold_in_block(program, c, &held))
 }
 
 impl<'a> Lazy<'a> {
@@ -357,9 +347,9 @@ impl<'a> Lazy<'a> {
     fn grow(&mut self, wanted: &WantedDelay, round: &mut Round) -> Result<(), Limit> {
         let WantedDelay { path: DelayedPath { thread, edges }, attacks } = wanted;
         let (store, load) = (edges[0], edges[edges.len() - 1]);
-        let mut alike = alike(&self.grown.current.program, *thread, edges);
-        alike.retain(|&t| attacks.contain(t, store, load));
-        for thread in alike {
+        let mut threads = with_same_path(&self.grown.current.program, *thread, edges);
+        threads.retain(|&t| attacks.contain(t, store, load));
+        for thread in threads {
             let path = DelayedPath { thread, edges: edges.clone() };
             round.delays.push(self.delay(&path));
             self.grown.built_in.insert(self.in_users_terms(&path));
@@ -413,7 +403,7 @@ fn path(witness: &Witness) -> DelayedPath {
 }
 
 /// The thread, and all others that have the same instructions between the same locations along the path.
-fn alike(program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<ThreadId> {
+fn with_same_path(program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<ThreadId> {
     let edge = |t: ThreadId, e: EdgeId| {
         let thread = program.thread(t);
         (e.index() < thread.graph().edge_count()).then(|| thread.edge(e))
@@ -428,34 +418,4 @@ fn alike(program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<ThreadId> 
 
 fn kind(instr: &Instr) -> std::mem::Discriminant<Instr> {
     std::mem::discriminant(instr)
-}
-
-/// Can the clause hold while a thread is inside a block, so that it matters what is in the others' buffers?
-/// What is asked of one thread alone does not depend on them: their waiting stores might as well not have
-/// been issued.
-fn may_hold_in_block(program: &Program, clause: &Clause, held: &[Vec<bool>]) -> bool {
-    let mut threads = Vec::new();
-    let mut memory = false;
-    clause.pred.for_each_atom(&mut |atom| match atom {
-        Atom::At(t, _) | Atom::Reg(t, _) => threads.push(*t),
-        Atom::Mem(_) => memory = true,
-    });
-    threads.dedup();
-    if clause.when == When::Always && !memory && threads.len() <= 1 {
-        return false;
-    }
-    let holder = |u: ThreadId| {
-        let inside = &held[u.index()];
-        let atom = |a: &Atom| match a {
-            Atom::At(t, locs) if *t == u && !locs.iter().any(|l| inside[l.index()]) => Interval::constant(0),
-            Atom::At(..) => Interval::BOOL,
-            Atom::Reg(..) | Atom::Mem(_) => Interval::FULL,
-        };
-        let possible = match clause.when {
-            When::Always => inside.contains(&true),
-            When::Final => inside[program.thread(u).end().index()],
-        };
-        possible && range(&clause.pred, &atom) != Interval::constant(0)
-    };
-    program.thread_ids().any(holder)
 }

@@ -6,32 +6,44 @@
 //! `racy`. A claim that it refutes is a bug in overtake and is reported as one, never as a verdict.
 
 mod auto;
+mod automata;
+pub mod certificate;
 mod explicit;
+mod hang;
 mod lazy;
 mod options;
 mod outcomes;
-mod simplify;
+mod past;
+mod properties;
+mod shortest;
 mod subject;
 mod table;
 mod vacuity;
 
 pub use crate::extend::Form;
 pub use crate::robust::attack::Pruning;
+pub use crate::semantics::hang::retrying;
 pub use explicit::ExplicitOptions;
+pub use hang::{Hanging, hang, hang_of_retrying};
 pub use lazy::LazyOptions;
 pub use options::Options;
-pub use table::{Choice, ENGINES, EXPLICIT, EngineEntry, LAZY};
+pub use properties::{PropertyOutcomes, check_each};
+pub use table::{AUTOMATA, Choice, ENGINES, EXPLICIT, EngineEntry, LAZY, PAST};
 
 use crate::certify::{self, Checked, Confirmed, Doubt, Outcome, RaceFreedom, Refuted, Robustness};
+use crate::machine::may_hold_in_block;
 use crate::model::{Atom, Program};
-use crate::query::{Action, Answer, Goal, Limit, Limits, Model, Outcomes, Proof, Stats, Witness};
-use crate::reach::Goals;
+use crate::query::{Action, Answer, Goal, Limit, Limits, Model, Outcomes, Proof, Reductions, Stats, Witness};
+use crate::reach::{Goals, LEFT_TO_ONE};
 use crate::robust::oracle::{self, Reply};
 use crate::robust::triangular::{self, RaceOptions};
 use std::time::Instant;
 use subject::Subject;
 use table::{Allowance, Engine, Turn};
 use thiserror::Error;
+
+/// States that one worker may store to find the witness that is shown.
+const ALONE: u64 = 50_000;
 
 /// A bug in overtake. The sentence is for the report that we ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -60,6 +72,7 @@ pub fn check(
         (Ok(subject), Choice::Auto) => auto::check(&subject, options, limits)?,
         (Ok(subject), Choice::Only(entry)) => alone(entry, &subject, options, limits)?,
     };
+    outcome = shortest::show(program, goal, options, limits, outcome)?;
     outcome.warnings = vacuity::warnings(program, goal, limits);
     outcome.stats.time = start.elapsed();
     Ok(outcome)
@@ -93,6 +106,7 @@ fn outcome(engine: &dyn Engine<'_>, answer: Checked, options: &Options) -> Outco
         model: options.model,
         engine: engine.name(),
         safe_under_sc: engine.safe_under_sc(),
+        provenance: None,
         stats: engine.stats().clone(),
         warnings: vec![],
     }
@@ -102,13 +116,13 @@ fn outcome(engine: &dyn Engine<'_>, answer: Checked, options: &Options) -> Outco
 fn unsearched(options: &Options, answer: Checked) -> Outcome {
     let stats = Stats { workers: options.workers, ..Stats::default() };
     let (model, engine) = (options.model, "static");
-    Outcome { answer, model, engine, safe_under_sc: false, stats, warnings: vec![] }
+    Outcome { answer, model, engine, safe_under_sc: false, provenance: None, stats, warnings: vec![] }
 }
 
 /// If the property holds under SC and the program is robust, does it hold under TSO? Not where it looks into
 /// `lock` blocks, while which other threads' stores are waiting.
 pub fn robustness_suffices(program: &Program, goal: &Goal) -> bool {
-    lazy::sees_all(program, goal)
+    !may_hold_in_block(program, goal)
 }
 
 /// The program without loads and stores of what nobody really reads, as far as the goal is concerned: where
@@ -161,12 +175,36 @@ pub struct Witnesses {
 /// Do SC and TSO have the same behaviours?
 pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<Robustness, Internal> {
     let (mut witnesses, reply) = ask_oracle(program, options, Goals::First, limits)?;
+    let by_several = options.workers > 1 && reply.stats.states > LEFT_TO_ONE;
+    if by_several && options.shortest && !witnesses.is_empty() {
+        // Which witness several workers come by is luck: one worker finds the same every time.
+        let (alone, again) = (Options { workers: 1, ..options.clone() }, limits.with_states(ALONE));
+        let (same, _) = ask_oracle(program, &alone, Goals::First, &again)?;
+        witnesses = if same.is_empty() { witnesses } else { same };
+    }
     let answer = match (witnesses.pop(), reply.limit) {
         (Some(witness), _) => Answer::Fails(witness),
         (None, Some(limit)) => Answer::Unknown(limit),
         (None, None) => Answer::Holds(()),
     };
-    Ok(Robustness { answer, attacks: reply.attacks.count, stats: reply.stats })
+    Ok(Robustness { answer, all: None, attacks: reply.attacks.count, stats: reply.stats })
+}
+
+/// The same, with every pair of a store and a load that overtakes it with effect, in the order of the text.
+/// Threads that may change places count each for itself.
+pub fn robust_all(program: &Program, options: &Options, limits: &Limits) -> Result<Robustness, Internal> {
+    let reductions = Reductions { symmetry: false, ..options.reductions };
+    let each = Options { reductions, ..options.clone() };
+    let goals = Goals::Several { patience: u64::MAX / 2 };
+    let (mut witnesses, reply) = ask_oracle(program, &each, goals, limits)?;
+    witnesses.sort_by_key(|w| (w.thread(), w.events[w.store].edge, w.events[w.load].edge));
+    let answer = match (witnesses.first(), &reply.limit) {
+        (Some(witness), _) => Answer::Fails(witness.clone()),
+        (None, Some(limit)) => Answer::Unknown(limit.clone()),
+        (None, None) => Answer::Holds(()),
+    };
+    let all = Some((witnesses, reply.limit));
+    Ok(Robustness { answer, all, attacks: reply.attacks.count, stats: reply.stats })
 }
 
 /// What the oracle says of the program, and the witnesses it found, in the program's own terms.
@@ -235,7 +273,7 @@ fn settled<T>(judged: Result<T, Doubt>) -> Result<Result<T, Limit>, Internal> {
     }
 }
 
-/// An engine's decisions, told of the user's program, as the run that the user sees.
+/// An engine's decisions, told of the user's program, as a run of it.
 fn confirm(
     subject: &Subject,
     model: Model,
@@ -243,7 +281,6 @@ fn confirm(
     limits: &Limits,
 ) -> Result<Checked, Internal> {
     let (program, goal) = (subject.user, subject.asked);
-    let actions = simplify::simplified(program, goal, model, actions.to_vec(), limits);
-    let judged = settled(certify::run(program, goal, model, &actions, limits))?;
+    let judged = settled(certify::run(program, goal, model, actions, limits))?;
     Ok(judged.map_or_else(Answer::Unknown, Answer::Fails))
 }

@@ -20,6 +20,9 @@ pub struct Options {
     pub pruning: Pruning,
     pub order: Order,
     pub workers: usize,
+    /// Whether a violation is shown by the simplest run, which takes a search of its own; otherwise by the one
+    /// that was found, made somewhat simpler.
+    pub shortest: bool,
     /// Whether engines, and candidates of the lazy one, run side by side with a worker each once the first
     /// round has brought no answer. Otherwise engines take turns, with all workers each.
     pub side_by_side: bool,
@@ -45,6 +48,7 @@ impl Options {
             pruning: Pruning::On,
             order: Order::BreadthFirst,
             workers,
+            shortest: true,
             side_by_side: false,
         }
     }

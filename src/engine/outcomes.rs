@@ -68,7 +68,7 @@ pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Li
 fn looking_at(observed: &[Atom]) -> Goal {
     let clause = |pred: Pred| Clause { when: When::Final, pred, property: 0 };
     let atoms = observed.iter().map(|atom| clause(Expr::Atom(atom.clone())));
-    Goal { clauses: atoms.chain([clause(Expr::Const(1))]).collect() }
+    Goal { clauses: atoms.chain([clause(Expr::Const(1))]).collect(), ignores_errors: false }
 }
 
 /// What the search passed over, although no limit ended it.
@@ -98,6 +98,7 @@ struct Gatherer {
 
 impl Machine for Gatherer {
     type Scratch = <ProgramMachine as Machine>::Scratch;
+    type Step = Action;
 
     fn scratch(&self) -> Self::Scratch {
         self.machine.scratch()

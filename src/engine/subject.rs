@@ -68,7 +68,7 @@ impl<'a> Subject<'a> {
             Some(_) => None,
         };
         let faint = faint.filter(|faint| !faint.is_nothing());
-        let trimmed = faint.as_ref().map(|faint| without_mute(user, faint));
+        let trimmed = faint.as_ref().map(|faint| without_faint(user, faint));
         let subject = Subject { user, asked, goal: asked.clone(), trimmed, refuted: false, faint };
         match options.pruning {
             Pruning::On => subject.pruned(&intervals, limits),
@@ -80,8 +80,9 @@ impl<'a> Subject<'a> {
     fn pruned(self, intervals: &Intervals, limits: &Limits) -> Result<Subject<'a>, Limit> {
         let edges = self.user.threads().iter().map(|t| t.graph().edge_count());
         limits.spend(4 * edges.sum::<usize>())?;
-        let goal = Goal { clauses: possible(self.user, intervals, &self.goal, limits)? };
-        let refuted = goal.clauses.is_empty() && !may_trap(self.user, intervals);
+        let clauses = possible(self.user, intervals, &self.goal, limits)?;
+        let goal = Goal { clauses, ..self.goal };
+        let refuted = goal.clauses.is_empty() && (goal.ignores_errors || !may_trap(self.user, intervals));
         let trimmed = without_infeasible(self.trimmed.as_ref().unwrap_or(self.user), intervals);
         Ok(Subject { goal, refuted, trimmed: trimmed.or(self.trimmed), ..self })
     }
@@ -144,7 +145,7 @@ impl<'a> Subject<'a> {
 }
 
 /// The program without touching what nobody really reads. Edges keep their numbers.
-fn without_mute(program: &Program, faint: &Faint) -> Program {
+fn without_faint(program: &Program, faint: &Faint) -> Program {
     let mut parts = program.to_parts();
     for (t, thread) in program.thread_ids().zip(&mut parts.threads) {
         for (i, edge) in thread.edges.iter_mut().enumerate() {

@@ -5,19 +5,23 @@
 //! within a budget for each kind of search. Spending a budget is no answer and no limit of the user's. Who
 //! gets a turn, and when, is for `auto` to say; engines do not know each other.
 
-use super::{Internal, Options, Subject, explicit, lazy};
+use super::{Internal, Options, Subject, automata, explicit, lazy, past};
 use crate::certify::Checked;
 use crate::query::{Limit, Limits, Stats};
 use crate::reach::Budget;
 use std::fmt;
 
 /// Every engine, the first to be tried first.
-pub const ENGINES: &[&EngineEntry] = &[&LAZY, &EXPLICIT];
+pub const ENGINES: &[&EngineEntry] = &[&LAZY, &EXPLICIT, &AUTOMATA, &PAST];
 
 /// Explores under SC, and builds in delays where they could matter.
 pub static LAZY: EngineEntry = lazy::ENTRY;
 /// Enumerates the states of the memory model.
 pub static EXPLICIT: EngineEntry = explicit::ENTRY;
+/// Enumerates the states of TSO with sets of buffer contents.
+pub static AUTOMATA: EngineEntry = automata::ENTRY;
+/// Lets readers lag behind memory, and joins what they may still read.
+pub static PAST: EngineEntry = past::ENTRY;
 
 /// Something that looks for the answer to one question.
 pub trait Engine<'a>: Send {

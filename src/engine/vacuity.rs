@@ -25,7 +25,7 @@ fn warning(program: &Program, clause: &Clause, reachable: &[BTreeSet<Loc>]) -> O
     let property = &program.properties()[clause.property];
     let place = match property.line {
         0 => format!("`{}`", property.kind.word()),
-        line => format!("`{}` on line {line}", property.kind.word()),
+        line => format!("`{}` on line {}", property.kind.word(), program.place(line)),
     };
     let endless = || program.threads().iter().enumerate().find(|(t, th)| !reachable[*t].contains(&th.end()));
     if clause.when == When::Final

@@ -24,7 +24,7 @@ pub fn translate(goal: &Goal, t: ThreadId, places: &Places) -> Goal {
         When::Always => Clause { pred: inside_too(&c.pred, t, places), ..c.clone() },
         When::Final => c.clone(),
     };
-    Goal { clauses: goal.clauses.iter().map(translated).collect() }
+    Goal { clauses: goal.clauses.iter().map(translated).collect(), ..*goal }
 }
 
 fn inside_too(pred: &Pred, t: ThreadId, places: &Places) -> Pred {

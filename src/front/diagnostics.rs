@@ -11,7 +11,7 @@
 use crate::front::{Diagnostic, Severity, Unread};
 use crate::limits::{Limit, Limits};
 use crate::model::program::{ProgramParts, ThreadParts};
-use crate::model::{Edge, Location, Program};
+use crate::model::{Edge, Location, Program, Stretch, source};
 use std::collections::HashSet;
 
 /// Shown of errors, and again of warnings.
@@ -110,6 +110,8 @@ pub struct Problems<'l> {
     reached: Option<Limit>,
     /// Where each line begins.
     lines: Vec<usize>,
+    /// Which files the lines come from.
+    stretches: Vec<Stretch>,
     kept: Vec<Diagnostic>,
     seen: HashSet<(usize, String)>,
     errors: usize,
@@ -122,6 +124,7 @@ impl<'l> Problems<'l> {
             limits,
             reached: None,
             lines: vec![0],
+            stretches: Vec::new(),
             kept: Vec::new(),
             seen: HashSet::new(),
             errors: 0,
@@ -169,6 +172,21 @@ impl<'l> Problems<'l> {
             }
             Reported
         })
+    }
+
+    /// The text was put together from several files.
+    pub fn with_stretches(mut self, stretches: &[Stretch]) -> Problems<'l> {
+        self.stretches = stretches.to_vec();
+        self
+    }
+
+    pub fn stretches(&self) -> &[Stretch] {
+        &self.stretches
+    }
+
+    /// The line in the words of messages.
+    pub fn line_name(&self, span: Span) -> String {
+        source::place(&self.stretches, self.line(span)).to_string()
     }
 
     /// Line numbers count from 1.

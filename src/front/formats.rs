@@ -5,11 +5,12 @@
 
 use super::patch::{self, Dialect, Edit};
 use super::promela::{self, Joining};
-use super::{Diagnostic, Input, Severity, Unread, Unwritten, litmus, rmm, ron, trencher, tso};
+use super::{Diagnostic, Input, Severity, Unread, Unwritten, dve, litmus, rmm, ron, trencher, tso};
 use crate::analysis::isomorphism::isomorphic;
+use crate::dve::System;
 use crate::limits::Limits;
 use crate::model::litmus::Litmus;
-use crate::model::{Program, Value};
+use crate::model::{Atom, Program, PropertyKind, SourceMap, Stretch, Value};
 use std::path::Path;
 
 /// A row of the table.
@@ -22,6 +23,8 @@ pub struct Format {
     pub what: &'static str,
     /// Do programs have parameters that the user may define?
     pub parameters: bool,
+    /// May programs include files?
+    pub includes: bool,
     /// Are the lines of a program's instructions those of the file that was read? Not where programs are
     /// data.
     pub lines: bool,
@@ -29,21 +32,34 @@ pub struct Format {
     pub write: Option<WriteFormat>,
     /// How the user's own text is changed, where that can be done.
     pub patch: Option<&'static Dialect>,
+    /// What in the user's text is one, and in the program many.
+    pub source_map: MapFormat,
     /// How a fence is written, beside an instruction of the program.
     pub fence: fn(instruction: &str) -> &'static str,
 }
 
 pub type ReadFormat = fn(&[u8], &Reading) -> Result<Contents, Unread>;
+pub type MapFormat = fn(&str, &Program, &Reading) -> Result<SourceMap, Unread>;
 pub type WriteFormat = fn(&Program, &Writing) -> Result<String, Unwritten>;
 
-/// What was read, with what a litmus test says beside its program.
-pub type Contents = (Input, Option<Litmus>);
+/// A program, with what a litmus test says beside it.
+pub type ProgramContents = (Input, Option<Litmus>);
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub enum Contents {
+    Program(Box<ProgramContents>),
+    /// A model of another kind, and the warnings about it.
+    System(System, Vec<Diagnostic>),
+}
 
 /// What a reader has to know beside the bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
     /// Values for the program's parameters.
     pub define: &'a [(String, Value)],
+    /// Where the lines come from, if the text was put together from several files.
+    pub stretches: &'a [Stretch],
     pub limits: &'a Limits,
 }
 
@@ -59,16 +75,20 @@ pub struct Writing<'a> {
     pub limits: &'a Limits,
 }
 
-pub static FORMATS: [Format; 6] = [
+pub static FORMATS: [Format; 7] = [
     Format {
         name: "tso",
         extensions: &["tso"],
         what: "The native language",
         parameters: true,
+        includes: true,
         lines: true,
-        read: Some(|bytes, with| alone(tso::read(text(bytes)?, with.define, with.limits))),
+        read: Some(|bytes, with| {
+            alone(tso::read_spliced(text(bytes)?, with.stretches, with.define, with.limits))
+        }),
         write: Some(|program, with| Ok(tso::write(program, with.limits)?)),
         patch: Some(&tso::DIALECT),
+        source_map: |text, _, with| tso::source_map(text, with.define, with.limits),
         fence: tso::DIALECT.fence,
     },
     Format {
@@ -76,10 +96,12 @@ pub static FORMATS: [Format; 6] = [
         extensions: &["ron"],
         what: "The program model itself",
         parameters: false,
+        includes: false,
         lines: false,
         read: Some(|bytes, with| alone(ron::read(text(bytes)?, with.limits))),
         write: Some(|program, with| Ok(ron::write(program, with.limits)?)),
         patch: None,
+        source_map: no_copies,
         fence: |_| "fence",
     },
     Format {
@@ -87,12 +109,15 @@ pub static FORMATS: [Format; 6] = [
         extensions: &["litmus"],
         what: "x86 litmus tests",
         parameters: false,
+        includes: false,
         lines: true,
         read: Some(|bytes, with| {
-            litmus::read_test(text(bytes)?, with.limits).map(|(input, litmus)| (input, Some(litmus)))
+            let read = litmus::read_test(text(bytes)?, with.limits);
+            read.map(|(input, litmus)| Contents::Program(Box::new((input, Some(litmus)))))
         }),
         write: Some(|program, with| litmus::write(program, with.name, with.litmus, with.limits)),
         patch: Some(&litmus::DIALECT),
+        source_map: no_copies,
         fence: litmus::DIALECT.fence,
     },
     Format {
@@ -100,10 +125,12 @@ pub static FORMATS: [Format; 6] = [
         extensions: &["txt"],
         what: "Trencher",
         parameters: false,
+        includes: false,
         lines: true,
         read: Some(|bytes, with| alone(trencher::read(text(bytes)?, with.limits))),
         write: Some(|program, with| trencher::write(program, with.limits)),
         patch: None,
+        source_map: no_copies,
         fence: |_| "mfence",
     },
     Format {
@@ -111,21 +138,40 @@ pub static FORMATS: [Format; 6] = [
         extensions: &["rmm"],
         what: "Memorax",
         parameters: false,
+        includes: false,
         lines: true,
         read: Some(|bytes, with| alone(rmm::read(text(bytes)?, with.limits))),
         write: None,
         patch: Some(&rmm::DIALECT),
+        source_map: |text, program, with| Ok(SourceMap::of_copies(program, &rmm::copies(text, with.limits)?)),
         fence: rmm::DIALECT.fence,
+    },
+    Format {
+        name: "dve",
+        extensions: &["dve"],
+        what: "Models for DiVinE",
+        parameters: false,
+        includes: false,
+        lines: true,
+        read: Some(|bytes, with| {
+            dve::read(text(bytes)?, with.limits).map(|(system, warnings)| Contents::System(system, warnings))
+        }),
+        write: None,
+        patch: None,
+        source_map: no_copies,
+        fence: |_| "fence",
     },
     Format {
         name: "promela",
         extensions: &["pml"],
         what: "A model under SC for SPIN",
         parameters: false,
+        includes: false,
         lines: false,
         read: None,
         write: Some(|program, with| promela::write(program, with.steps, with.limits)),
         patch: None,
+        source_map: no_copies,
         fence: |_| "fence",
     },
 ];
@@ -158,8 +204,21 @@ impl PartialEq for Format {
 impl Eq for Format {}
 
 impl Format {
+    /// Are its files models of another kind than programs?
+    pub fn holds_models(&self) -> bool {
+        self.name == "dve"
+    }
+
+    /// The program in a file of this format.
+    pub fn parse(&self, bytes: &[u8], with: &Reading) -> Result<ProgramContents, Unread> {
+        match self.contents(bytes, with)? {
+            Contents::Program(program) => Ok(*program),
+            Contents::System(..) => Err(wrong(format!("a model in {} is no program", self.name), None)),
+        }
+    }
+
     /// What a file of this format says. A format that is only written has nothing to say.
-    pub fn parse(&self, bytes: &[u8], with: &Reading) -> Result<Contents, Unread> {
+    pub fn contents(&self, bytes: &[u8], with: &Reading) -> Result<Contents, Unread> {
         match self.read {
             Some(read) => read(bytes, with),
             None => Err(wrong(format!("programs are not read from {}", self.name), None)),
@@ -181,10 +240,34 @@ impl Format {
         let (again, _) = self.parse(text.as_bytes(), with).ok()?;
         isomorphic(&again.program, meant, with.limits).unwrap_or(false).then_some(text)
     }
+
+    /// The user's text with fences before what stands at these bytes, if that means the same to the properties.
+    pub fn inserted(&self, source: &str, bytes: &[usize], meant: &Program, with: &Reading) -> Option<String> {
+        let text = patch::insert(source, (self.fence)(""), bytes)?;
+        let (again, _) = self.parse(text.as_bytes(), with).ok()?;
+        let alike = || isomorphic(&again.program, meant, with.limits).unwrap_or(false);
+        (arrivals_only_harm(meant) || alike()).then_some(text)
+    }
+}
+
+/// Each thread has a text of its own.
+fn no_copies(_: &str, program: &Program, _: &Reading) -> Result<SourceMap, Unread> {
+    Ok(SourceMap::per_thread(program))
+}
+
+/// Can arrivals of threads only help the properties to fail? Then it makes no difference to them whether a
+/// thread that waits at a new fence counts as standing at what comes behind it: it can be there at once.
+fn arrivals_only_harm(program: &Program) -> bool {
+    let at = |atom: &Atom| matches!(atom, Atom::At(..));
+    let mut properties = program.properties().iter();
+    properties.all(|p| match p.kind {
+        PropertyKind::Forall => p.pred.clone().negated().grows_with(&at),
+        _ => p.pred.grows_with(&at),
+    })
 }
 
 fn alone(input: Result<Input, Unread>) -> Result<Contents, Unread> {
-    input.map(|input| (input, None))
+    input.map(|input| Contents::Program(Box::new((input, None))))
 }
 
 /// The bytes as text. The place of the first byte that is none is counted in what can be shown of the file,
@@ -224,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_an_error_with_its_place() {
-        let with = Reading { define: &[], limits: &Limits::default() };
+        let with = Reading { define: &[], stretches: &[], limits: &Limits::default() };
         for format in readable() {
             let Err(Unread::Wrong(wrong)) = format.parse(b"ab\xff", &with) else { panic!("{}", format.name) };
             assert_eq!(wrong[0].span, Some(2..5), "{}", format.name);

@@ -7,8 +7,10 @@
 mod cfg;
 mod const_fold;
 mod diagnostics;
+pub mod dve;
 pub mod formats;
 pub mod litmus;
+pub mod ltl;
 pub mod patch;
 pub mod promela;
 pub mod rmm;

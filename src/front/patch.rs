@@ -3,7 +3,11 @@
 //! Instructions are found by their lines alone, so what comes out is a guess: several instructions on one
 //! line, or one line for several threads, can make it wrong. Whoever asks reads the text again and compares
 //! the programs (`analysis::isomorphism`); where the guess was wrong, the program can still be written anew
-//! by its format's writer. How each language says things is its [`Dialect`], in its own folder.
+//! by its format's writer. Where places are known to the byte (`insert`), there is nothing to guess. How each language says things is its [`Dialect`], in its own folder.
+
+use crate::model::source_map::Spot;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// How a language marks labels and writes a fence and a locked store.
 #[derive(Debug)]
@@ -59,6 +63,20 @@ pub fn patch(source: &str, dialect: &Dialect, edits: &[Edit]) -> Option<String> 
         patched += end;
     }
     Some(patched)
+}
+
+/// The text with a fence, on a line of its own, before what stands at each of these bytes.
+pub fn insert(source: &str, fence: &str, bytes: &[usize]) -> Option<String> {
+    let mut text = source.to_string();
+    let latest_first: BTreeSet<Reverse<usize>> = bytes.iter().map(|&byte| Reverse(byte)).collect();
+    for Reverse(byte) in latest_first {
+        let spot = Spot::at(&text, byte)?;
+        let rows: Vec<String> = spot.rows(&text, fence).into_iter().flatten().collect();
+        let from = text[..byte].rfind('\n').map_or(0, |end| end + 1);
+        let to = text[byte..].find('\n').map_or(text.len(), |end| byte + end);
+        text.replace_range(from..to, &rows.join("\n"));
+    }
+    Some(text)
 }
 
 /// The row with a fence before it, on a line of its own behind the row's labels, which take so many bytes.
@@ -148,6 +166,17 @@ mod tests {
             "  store [x], 1\n  fence\nend\n",
         );
         check("L: store [x], 1\nend\n", &tso::DIALECT, &[behind], "L: store [x], 1\n   fence\nend\n");
+    }
+
+    #[test]
+    fn a_fence_is_put_before_a_byte() {
+        let text =
+            "thread p\n  repeat k in 0..2 {\n    store [x], k; load r, [y]\n  }\nwait: load s, [y]\nend\n";
+        let at = |word: &str| text.find(word).expect("the text has it");
+        let all = ["repeat", "load r", "}", "wait", "load s", "end"].map(at);
+        let expected = "thread p\n  fence\n  repeat k in 0..2 {\n    store [x], k;\n        fence\n        load r, [y]\n    \
+                        fence\n  }\n  fence\nwait:\n    fence\n    load s, [y]\n    fence\nend\n";
+        assert_eq!(insert(text, "fence", &all).as_deref(), Some(expected));
     }
 
     #[test]

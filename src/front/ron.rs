@@ -134,7 +134,7 @@ mod tests {
         let mut parts = program.to_parts();
         parts.threads[0].edges[0].origin = Some(Origin::Flush(EdgeId(7)));
         let derived = Program::new(parts).expect("still valid");
-        let back = super::read(&super::write(&derived, &Limits::default()).unwrap(), &Limits::default())
+        let back = read(&write(&derived, &Limits::default()).unwrap(), &Limits::default())
             .expect("what is written can be read")
             .program;
         assert_eq!(back.to_parts(), program.to_parts());

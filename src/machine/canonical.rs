@@ -17,11 +17,16 @@
 //! be explored itself, in the same task; a twin of a thread that sleeps is not left out.
 //! Not here: how a run is told in the threads' own names; the machine keeps track of the renamings along it.
 
+mod carried;
+
+pub(crate) use carried::{Carried, Names, Renamed, Said};
+
 use super::automorphism::{Group, groups};
 use super::compile::{Compiled, Node, bits, lock_slot};
-use super::core::{Cells, Pending, Work};
+use super::core::{Cells, Work};
 use crate::model::Value;
 use crate::reach::Sleep;
+use carried::{Key, Named};
 
 /// How often members that name each other are sorted anew.
 const ROUNDS: usize = 4;
@@ -37,7 +42,7 @@ pub struct Symmetry {
 }
 
 /// A group, with what is looked up often.
-struct Orbit {
+pub(crate) struct Orbit {
     group: Group,
     /// Per thread its place in the group.
     place: Vec<Option<usize>>,
@@ -53,7 +58,6 @@ struct Orbit {
 #[derive(Default)]
 pub struct Renaming {
     vals: Vec<Value>,
-    buffers: Vec<Vec<Pending>>,
     /// What can be said of each member of a group, one after the other, and where each ends.
     keys: Vec<Value>,
     ends: Vec<usize>,
@@ -144,13 +148,20 @@ impl Symmetry {
     /// Turns the state, in which dead registers have been cleared, into its representative. What the `dead`
     /// cells hold says nothing. The answer is whether a member got another place: then they may hold
     /// something else now.
-    pub fn represent(&self, code: &Compiled, work: &mut Work, dead: &Cells, renaming: &mut Renaming) -> bool {
+    pub fn represent(
+        &self,
+        code: &Compiled,
+        work: &mut Work,
+        carried: &mut impl Carried,
+        dead: &Cells,
+        renaming: &mut Renaming,
+    ) -> bool {
         renaming.begin(code.threads.len());
         let mut any = false;
         for orbit in &self.orbits {
-            self.sort(orbit, work, dead, renaming);
+            self.sort(orbit, work, carried, dead, renaming);
             if renaming.order.iter().enumerate().any(|(new, old)| new != *old) {
-                self.rename(code, orbit, work, renaming);
+                self.rename(code, orbit, work, carried, renaming);
                 any = true;
             }
         }
@@ -158,12 +169,19 @@ impl Symmetry {
     }
 
     /// Threads whose steps need not be explored because a twin's are: each with that twin.
-    pub fn twins(&self, work: &Work, dead: &Cells, renaming: &mut Renaming, twins: &mut Vec<(usize, usize)>) {
+    pub fn twins(
+        &self,
+        work: &Work,
+        carried: &impl Carried,
+        dead: &Cells,
+        renaming: &mut Renaming,
+        twins: &mut Vec<(usize, usize)>,
+    ) {
         twins.clear();
         for orbit in &self.orbits {
             renaming.clear_ranks(orbit.group.members.len());
-            let crosses = self.describe(orbit, work, dead, renaming);
-            if crosses || self.is_named_outside(orbit, work) {
+            let crosses = self.describe(orbit, work, carried, dead, renaming);
+            if crosses || self.is_named_outside(orbit, work, carried) {
                 continue;
             }
             let members = &orbit.group.members;
@@ -173,11 +191,18 @@ impl Symmetry {
     }
 
     /// Sorts the members; `renaming.order` says how.
-    fn sort(&self, orbit: &Orbit, work: &Work, dead: &Cells, renaming: &mut Renaming) {
+    fn sort(
+        &self,
+        orbit: &Orbit,
+        work: &Work,
+        carried: &impl Carried,
+        dead: &Cells,
+        renaming: &mut Renaming,
+    ) {
         renaming.order.clear();
         renaming.order.extend(0..orbit.group.members.len());
         renaming.clear_ranks(orbit.group.members.len());
-        let crosses = self.describe(orbit, work, dead, renaming);
+        let crosses = self.describe(orbit, work, carried, dead, renaming);
         renaming.sort();
         if !crosses {
             return;
@@ -188,20 +213,30 @@ impl Symmetry {
                 return;
             }
             renaming.ranks = next;
-            self.describe(orbit, work, dead, renaming);
+            self.describe(orbit, work, carried, dead, renaming);
             renaming.sort();
         }
     }
 
     /// Writes down all that can be said of each member without naming it; the answer is whether a member
     /// holds what stands for another.
-    fn describe(&self, orbit: &Orbit, work: &Work, dead: &Cells, renaming: &mut Renaming) -> bool {
+    fn describe(
+        &self,
+        orbit: &Orbit,
+        work: &Work,
+        carried: &impl Carried,
+        dead: &Cells,
+        renaming: &mut Renaming,
+    ) -> bool {
         let Renaming { keys, ends, ranks, .. } = renaming;
         let (vals, owner) = (&work.vals, work.vals[self.lock]);
         keys.clear();
         ends.clear();
-        let mut key = Key { words: keys, crosses: false };
+        let key = Key { words: keys, crosses: false };
+        let mut said = Said { names: self.names(orbit), member: 0, ranks, key };
         for (i, &t) in orbit.group.members.iter().enumerate() {
+            said.member = i;
+            let key = &mut said.key;
             key.plain(vals[t]);
             for &slot in &orbit.shared {
                 let slot = slot as usize;
@@ -219,19 +254,14 @@ impl Symmetry {
                     Some(_) => key.named(orbit.naming(slot, vals[slot], i, ranks)),
                 }
             }
-            for &Pending { cell, value, accelerated } in work.buffer(t) {
-                let (family, place) = match orbit.family[cell as usize] {
-                    None => (-1, Named::NoMember(cell as Value)),
-                    Some((family, named)) => (family as Value, Named::member(named, i, ranks)),
-                };
-                key.plain(family);
-                key.plain(accelerated as Value);
-                key.named(place);
-                key.named(orbit.naming(self.memory + cell as usize, value, i, ranks));
-            }
-            ends.push(key.words.len());
+            carried.describe(t, &mut said);
+            ends.push(said.key.words.len());
         }
-        key.crosses
+        said.key.crosses
+    }
+
+    fn names<'a>(&self, orbit: &'a Orbit) -> Names<'a> {
+        Names { orbit, memory: self.memory }
     }
 
     #[inline]
@@ -239,23 +269,40 @@ impl Symmetry {
         slot.checked_sub(self.memory).is_some_and(|cell| dead.contains(cell))
     }
 
-    /// Does a thread outside the group hold what stands for a member, or wait to store to a member's cell?
-    fn is_named_outside(&self, orbit: &Orbit, work: &Work) -> bool {
+    /// Does a thread outside the group hold or carry what stands for a member?
+    fn is_named_outside(&self, orbit: &Orbit, work: &Work, carried: &impl Carried) -> bool {
         let outside = (0..self.live.len()).filter(|&t| orbit.place[t].is_none());
         outside.into_iter().any(|t| {
             let node = work.vals[t] as usize;
             let mut registers = self.live[t][node].iter().map(|r| self.register_base[t] + *r as usize);
             registers.any(|s| orbit.named_by(s, work.vals[s]).is_some())
-                || work.buffer(t).iter().any(|&Pending { cell, value, .. }| {
-                    let named = orbit.named_by(self.memory + cell as usize, value);
-                    orbit.family[cell as usize].is_some() || named.is_some()
-                })
+                || carried.names_member(t, &self.names(orbit))
         })
     }
 
+    /// A value in a cell of a representative, as the run calls it: per thread there, `names` has the thread
+    /// of the run.
+    pub fn in_run(&self, names: &[usize], cell: u32, value: Value) -> Value {
+        let mut called = (cell, value);
+        for orbit in &self.orbits {
+            let member = |t: usize| orbit.place[t].expect("members change places with members");
+            let new_place: Vec<usize> = orbit.group.members.iter().map(|&t| member(names[t])).collect();
+            let renamed = Renamed { orbit, order: &[], new_place: &new_place, memory: self.memory };
+            called = renamed.pair(called.0, called.1);
+        }
+        called.1
+    }
+
     /// Puts the members of the group into their new order.
-    fn rename(&self, code: &Compiled, orbit: &Orbit, work: &mut Work, renaming: &mut Renaming) {
-        let Renaming { vals, buffers, order, ranks: new_place, was, .. } = renaming;
+    fn rename(
+        &self,
+        code: &Compiled,
+        orbit: &Orbit,
+        work: &mut Work,
+        carried: &mut impl Carried,
+        renaming: &mut Renaming,
+    ) {
+        let Renaming { vals, order, ranks: new_place, was, .. } = renaming;
         new_place.clear();
         new_place.resize(order.len(), 0);
         order.iter().enumerate().for_each(|(new, &old)| new_place[old] = new);
@@ -289,60 +336,7 @@ impl Symmetry {
         if let Some(old) = usize::try_from(vals[self.lock] - 1).ok().and_then(|t| orbit.place[t]) {
             work.vals[self.lock] = members[new_place[old]] as Value + 1;
         }
-        if !work.buffers.is_empty() {
-            std::mem::swap(buffers, &mut work.buffers);
-            work.buffers.resize_with(buffers.len(), Vec::new);
-            for (t, buffer) in work.buffers.iter_mut().enumerate() {
-                let from = orbit.place[t].map_or(t, |new| members[order[new]]);
-                buffer.clear();
-                buffer.extend(buffers[from].iter().map(|&Pending { cell, value, accelerated }| {
-                    let place = orbit.family[cell as usize];
-                    let to = place.map_or(cell, |(family, old)| orbit.group.cells[family][new_place[old]]);
-                    Pending { cell: to, value: renamed(self.memory + cell as usize, value), accelerated }
-                }));
-            }
-        }
-    }
-}
-
-/// What a value is to the member that holds it.
-#[derive(Clone, Copy)]
-enum Named {
-    /// No name of a member.
-    NoMember(Value),
-    Itself,
-    /// A member of this rank.
-    Other(usize),
-}
-
-impl Named {
-    #[inline]
-    fn member(named: usize, holder: usize, ranks: &[usize]) -> Named {
-        if named == holder { Named::Itself } else { Named::Other(ranks[named]) }
-    }
-}
-
-/// What is said of one member after the other.
-struct Key<'a> {
-    words: &'a mut Vec<Value>,
-    /// A member holds what stands for another.
-    crosses: bool,
-}
-
-impl Key<'_> {
-    #[inline]
-    fn plain(&mut self, v: Value) {
-        self.words.push(v);
-    }
-
-    #[inline]
-    fn named(&mut self, named: Named) {
-        self.words.extend(match named {
-            Named::NoMember(v) => [0, v],
-            Named::Itself => [1, 0],
-            Named::Other(rank) => [2, rank as Value],
-        });
-        self.crosses |= matches!(named, Named::Other(_));
+        carried.rename(&Renamed { orbit, order, new_place, memory: self.memory });
     }
 }
 

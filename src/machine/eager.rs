@@ -130,6 +130,7 @@ impl EagerMachine {
 
 impl Machine for EagerMachine {
     type Scratch = EagerScratch;
+    type Step = Action;
 
     fn scratch(&self) -> EagerScratch {
         EagerScratch::default()

@@ -11,17 +11,24 @@
 //! with and without.
 
 mod automorphism;
+mod blocks;
 mod canonical;
 mod compile;
 mod core;
+pub mod dve;
 mod eager;
 mod movers;
 mod partial_order;
+mod sparing;
 
 // For the machines that other modules build on these.
 pub(crate) use self::core::{Core, Ending, Pending, Record, Taken, Work, renamed};
-pub(crate) use compile::{CEdge, CInstr, Node, bits, faint};
+pub(crate) use canonical::{Carried, Names, Renamed, Renaming, Said};
+pub(crate) use compile::{CEdge, CInstr, Node, Stores, bits, faint, lock_slot, watched};
 pub(crate) use eager::{EagerMachine, EagerScratch};
+pub use sparing::SparingMachine;
+
+pub use blocks::may_hold_in_block;
 
 use crate::model::Program;
 use crate::query::{Action, Goal, Limit, Limits, Model, Reductions};
@@ -118,7 +125,7 @@ impl ProgramMachine {
 
     /// How many threads may change places with others.
     pub fn interchangeable(&self) -> usize {
-        self.core().symmetry.interchangeable()
+        self.core().interchangeable()
     }
 
     pub fn longest_buffer(&self) -> usize {
@@ -133,6 +140,7 @@ impl ProgramMachine {
 
 impl Machine for ProgramMachine {
     type Scratch = ProgramScratch;
+    type Step = Action;
 
     fn scratch(&self) -> ProgramScratch {
         ProgramScratch::default()

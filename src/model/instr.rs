@@ -4,7 +4,7 @@
 //! read-modify-write is one indivisible step; `Lock` and `Unlock` bracket a block of several.
 //! How an instruction acts on memory is `semantics`'s business.
 
-use super::expr::{Expr, Value};
+use super::expr::{BinOp, Expr, Value};
 use serde::{Deserialize, Serialize};
 
 /// A register of one thread, by its place in the thread's list.
@@ -52,7 +52,50 @@ pub enum Instr {
 pub enum RmwOp {
     Swap(RegExpr),
     Add(RegExpr),
+    And(RegExpr),
+    Or(RegExpr),
+    Xor(RegExpr),
     Cas { old: RegExpr, new: RegExpr },
+}
+
+impl RmwOp {
+    /// The operator and the operand that the old value is combined with, where the new one is made so.
+    pub fn combines(&self) -> Option<(BinOp, &RegExpr)> {
+        match self {
+            RmwOp::Add(v) => Some((BinOp::Add, v)),
+            RmwOp::And(v) => Some((BinOp::BitAnd, v)),
+            RmwOp::Or(v) => Some((BinOp::BitOr, v)),
+            RmwOp::Xor(v) => Some((BinOp::BitXor, v)),
+            RmwOp::Swap(_) | RmwOp::Cas { .. } => None,
+        }
+    }
+
+    /// As the native language calls it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            RmwOp::Swap(_) => "xchg",
+            RmwOp::Add(_) => "add",
+            RmwOp::And(_) => "and",
+            RmwOp::Or(_) => "or",
+            RmwOp::Xor(_) => "xor",
+            RmwOp::Cas { .. } => "cas",
+        }
+    }
+
+    /// What it computes with, in the order of the text.
+    pub fn operands(&self) -> Vec<&RegExpr> {
+        match self {
+            RmwOp::Swap(v) | RmwOp::Add(v) | RmwOp::And(v) | RmwOp::Or(v) | RmwOp::Xor(v) => vec![v],
+            RmwOp::Cas { old, new } => vec![old, new],
+        }
+    }
+
+    pub fn operands_mut(&mut self) -> Vec<&mut RegExpr> {
+        match self {
+            RmwOp::Swap(v) | RmwOp::Add(v) | RmwOp::And(v) | RmwOp::Or(v) | RmwOp::Xor(v) => vec![v],
+            RmwOp::Cas { old, new } => vec![old, new],
+        }
+    }
 }
 
 impl Instr {
@@ -82,10 +125,7 @@ impl Instr {
             Instr::Store { addr, value } => vec![addr, value],
             Instr::Assign { value, .. } => vec![value],
             Instr::Assume(e) | Instr::Assert(e) => vec![e],
-            Instr::Rmw { addr, op, .. } => match op {
-                RmwOp::Swap(e) | RmwOp::Add(e) => vec![addr, e],
-                RmwOp::Cas { old, new } => vec![addr, old, new],
-            },
+            Instr::Rmw { addr, op, .. } => [vec![addr], op.operands()].concat(),
             Instr::Fence | Instr::Any { .. } | Instr::Lock | Instr::Unlock | Instr::Nop => vec![],
         }
     }

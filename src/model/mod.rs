@@ -4,14 +4,19 @@
 //! its runs is found in `analysis`.
 
 pub mod expr;
+pub mod formula;
 pub mod instr;
 pub mod litmus;
 pub mod program;
 pub mod property;
+pub mod source;
+pub mod source_map;
 mod validity;
 
 pub use expr::{BinOp, DivisionByZero, Expr, UnOp, Value};
 pub use instr::{Instr, Reg, RegExpr, RmwOp};
 pub use program::{Addr, Edge, EdgeId, Loc, Location, Origin, Program, Thread, ThreadId, Variable};
-pub use property::{Atom, Pred, Property, PropertyKind};
+pub use property::{Atom, Case, Pred, Property, PropertyKind};
+pub use source::Stretch;
+pub use source_map::SourceMap;
 pub use validity::{Invalid, MAX_CELLS, MAX_REGISTERS, MAX_THREADS};

@@ -6,8 +6,9 @@
 //! by zero or an access outside memory takes it to [`Loc::TRAP`], which lies outside the graph.
 //! Invariant: every `Program` has passed `validity`; all ids in it are in range.
 
+use super::source::{self, LinePlace, Stretch};
 use super::validity::{self, Invalid};
-use super::{Atom, Instr, Property, Reg, RegExpr, RmwOp, Value};
+use super::{Atom, Instr, Property, Reg, RegExpr, Value};
 use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
 use petgraph::visit::{Dfs, EdgeFiltered, EdgeRef, IntoNeighbors, Reversed, Visitable};
 use serde::{Deserialize, Serialize};
@@ -129,6 +130,9 @@ pub struct ProgramParts {
     pub memory: Vec<Variable>,
     pub threads: Vec<ThreadParts>,
     pub properties: Vec<Property>,
+    /// Where lines come from, if not all from one file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stretches: Vec<Stretch>,
 }
 
 #[derive(Clone, Debug)]
@@ -146,6 +150,7 @@ pub struct Program {
     initial_memory: Vec<Value>,
     threads: Vec<Thread>,
     properties: Vec<Property>,
+    stretches: Vec<Stretch>,
 }
 
 impl Program {
@@ -156,8 +161,9 @@ impl Program {
             return Err(wrong);
         }
         let initial_memory = parts.memory.iter().flat_map(|v| v.init.iter().copied()).collect();
-        let threads = parts.threads.into_iter().map(Thread::new).collect();
-        Ok(Program { memory: parts.memory, initial_memory, threads, properties: parts.properties })
+        let ProgramParts { memory, threads, properties, stretches } = parts;
+        let threads = threads.into_iter().map(Thread::new).collect();
+        Ok(Program { memory, initial_memory, threads, properties, stretches })
     }
 
     pub fn to_parts(&self) -> ProgramParts {
@@ -165,6 +171,7 @@ impl Program {
             memory: self.memory.clone(),
             threads: self.threads.iter().map(Thread::to_parts).collect(),
             properties: self.properties.clone(),
+            stretches: self.stretches.clone(),
         }
     }
 
@@ -173,6 +180,7 @@ impl Program {
             memory: self.memory,
             threads: self.threads.into_iter().map(Thread::into_parts).collect(),
             properties: self.properties,
+            stretches: self.stretches,
         }
     }
 
@@ -209,6 +217,11 @@ impl Program {
 
     pub fn properties(&self) -> &[Property] {
         &self.properties
+    }
+
+    /// Where the user finds a line of the program.
+    pub fn place(&self, line: u32) -> LinePlace<'_> {
+        source::place(&self.stretches, line)
     }
 
     pub fn has_asserts(&self) -> bool {
@@ -430,14 +443,9 @@ impl Thread {
             Instr::Any { dst, lo, hi } => format!("{} = any({lo}..={hi})", reg(dst)),
             Instr::Assume(e) => format!("assume {}", expr(e)),
             Instr::Assert(e) => format!("assert {}", expr(e)),
-            Instr::Rmw { dst, addr: a, op: RmwOp::Swap(v) } => {
-                format!("xchg {}, [{}], {}", reg(dst), addr(a), expr(v))
-            }
-            Instr::Rmw { dst, addr: a, op: RmwOp::Add(v) } => {
-                format!("add {}, [{}], {}", reg(dst), addr(a), expr(v))
-            }
-            Instr::Rmw { dst, addr: a, op: RmwOp::Cas { old, new } } => {
-                format!("cas {}, [{}], {}, {}", reg(dst), addr(a), expr(old), expr(new))
+            Instr::Rmw { dst, addr: a, op } => {
+                let operands: Vec<String> = op.operands().into_iter().map(expr).collect();
+                format!("{} {}, [{}], {}", op.word(), reg(dst), addr(a), operands.join(", "))
             }
             Instr::Lock => "lock".to_string(),
             Instr::Unlock => "unlock".to_string(),

@@ -33,9 +33,27 @@ pub enum PropertyKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Property {
     pub kind: PropertyKind,
+    /// What the file calls it, if it has a name there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub pred: Pred,
     #[serde(default)]
     pub line: u32,
+    /// As the file has it, its quantifiers included; empty if the file has no such text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Where the predicate begins with quantifiers: the ways in which a state can be against the property.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<Case>,
+}
+
+/// One of the ways in which a state can be against a quantified property.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// The indices, in words: `i = 0 and 2`.
+    pub indices: String,
+    /// What such a state has.
+    pub pred: Pred,
 }
 
 /// The predicate with fresh locations of a thread wherever it names the old ones that they stand for.
@@ -62,8 +80,25 @@ impl PropertyKind {
 }
 
 impl Property {
-    /// The property in the native language.
+    /// One without a name, and without any text of its own.
+    pub fn new(kind: PropertyKind, pred: Pred, line: u32) -> Property {
+        Property { kind, name: None, pred, line, text: String::new(), cases: Vec::new() }
+    }
+
+    /// Changes all that it says of states.
+    pub fn map_preds(&mut self, change: impl Fn(&Pred) -> Pred) {
+        self.pred = change(&self.pred);
+        for case in &mut self.cases {
+            case.pred = change(&case.pred);
+        }
+    }
+
+    /// The property in the native language, as it was written if that is known.
     pub fn show(&self, program: &Program) -> String {
-        format!("{} {}", self.kind.word(), self.pred.show(&|a| program.show_atom(a)))
+        if !self.text.is_empty() {
+            return self.text.clone();
+        }
+        let name = self.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
+        format!("{} {name}{}", self.kind.word(), self.pred.show(&|a| program.show_atom(a)))
     }
 }

@@ -5,7 +5,7 @@
 
 use super::expr::MAX_DEPTH;
 use super::program::{ProgramParts, ThreadParts};
-use super::{Atom, Expr, Instr, Loc, Reg};
+use super::{Atom, Instr, Loc, Pred, Reg};
 use std::collections::HashSet;
 use thiserror::Error;
 
@@ -74,8 +74,9 @@ pub(super) fn check(parts: &ProgramParts) -> Vec<Invalid> {
         }
         check_thread(thread, &mut wrong);
     }
-    for index in 0..parts.properties.len() {
-        check_property(parts, index, &mut wrong);
+    for (index, property) in parts.properties.iter().enumerate() {
+        check_pred(parts, index, &property.pred, &mut wrong);
+        property.cases.iter().for_each(|case| check_pred(parts, index, &case.pred, &mut wrong));
     }
     wrong
 }
@@ -165,8 +166,7 @@ fn check_instr(thread: &ThreadParts, i: usize, instr: &Instr, wrong: &mut Vec<In
     }
 }
 
-fn check_property(parts: &ProgramParts, index: usize, wrong: &mut Vec<Invalid>) {
-    let pred: &Expr<Atom> = &parts.properties[index].pred;
+fn check_pred(parts: &ProgramParts, index: usize, pred: &Pred, wrong: &mut Vec<Invalid>) {
     if pred.depth() > MAX_DEPTH {
         return wrong.push(Invalid::TooDeep(format!("property {index}")));
     }

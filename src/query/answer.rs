@@ -83,6 +83,9 @@ impl Question {
 pub enum Proof {
     /// Every state of the model was visited, and none is a goal state.
     Exhausted,
+    /// No state is a goal state of a set that covers all states of the model: each has one that can do whatever
+    /// it can.
+    Covered,
     /// No path through the threads leads to a goal state with the values that registers and cells can have at
     /// all.
     Infeasible,
@@ -91,7 +94,7 @@ pub enum Proof {
     Robust { delays: usize, apart: bool },
 }
 
-/// The final states of a program, as far as somebody looks at them.
+/// The final states of a program, as far as they are looked at.
 #[derive(Clone, Debug)]
 pub struct Outcomes {
     /// The values of what is observed, in the order in which it was asked for: each combination once, all

@@ -3,7 +3,8 @@
 
 use super::goal::Model;
 use super::trace::{Event, Trap, delays};
-use crate::model::ThreadId;
+use crate::model::{Addr, ThreadId, Value};
+use std::collections::BTreeSet;
 
 /// A run from the initial state to a goal state.
 #[derive(Clone, Debug)]
@@ -24,6 +25,16 @@ impl Trace {
     }
 }
 
+/// Where the run that is shown comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provenance {
+    /// A search for the simplest one. With the fewest delays that there are, if that came to its end for
+    /// every smaller number.
+    Searched { fewest_delays: bool },
+    /// That search was too large: it is the run that an engine found, made shorter.
+    Shortened,
+}
+
 /// What the last state of a trace is against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
@@ -31,6 +42,18 @@ pub enum Against {
     Property(usize),
     /// This thread's own error.
     Trap(ThreadId, Trap),
+    /// From there on memory never changes, and not all threads end.
+    Hang,
+}
+
+/// A thread that never comes to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub thread: ThreadId,
+    /// The lines that it is at.
+    pub lines: BTreeSet<u32>,
+    /// What it reads there, and finds, over and over.
+    pub reads: BTreeSet<(Addr, Value)>,
 }
 
 /// A run that no SC run is like: a thread delays a store past a load of its own, and what other threads do

@@ -24,6 +24,8 @@ impl Model {
 #[derive(Clone, Debug, Default)]
 pub struct Goal {
     pub clauses: Vec<Clause>,
+    /// Whether a thread that has gone wrong is no goal and just stands still.
+    pub ignores_errors: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +54,8 @@ impl Goal {
             };
             Clause { when, pred, property }
         };
-        Goal { clauses: program.properties().iter().enumerate().map(clause).collect() }
+        let clauses = program.properties().iter().enumerate().map(clause).collect();
+        Goal { clauses, ignores_errors: false }
     }
 
     /// The atoms whose value matters in every state, not in final ones alone.

@@ -6,6 +6,7 @@
 //! who prints it the reports'.
 
 mod answer;
+mod asked;
 mod evidence;
 mod goal;
 mod reductions;
@@ -15,8 +16,9 @@ mod trace;
 
 pub use crate::limits::{Limit, Limits};
 pub use answer::{Answer, Outcomes, Proof, Question, Verdict};
-pub use evidence::{Against, Race, Relation, Trace, Witness};
+pub use asked::{Asked, question};
+pub use evidence::{Against, Provenance, Race, Relation, Trace, Waiting, Witness};
 pub use goal::{Clause, Goal, Model, When, at, clause_holds};
 pub use reductions::{Reduction, Reductions};
-pub use stats::{AttackCount, Contest, Delay, Round, Stats};
+pub use stats::{AttackCount, Contest, Delay, EngineTurn, Languages, Round, Stats};
 pub use trace::{Act, Action, Event, EventKind, Source, Trap, delays};

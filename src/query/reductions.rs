@@ -46,7 +46,7 @@ reductions! {
     steps: "no-steps", "Stores the states between local steps too";
     /// Registers and cells that no longer matter are stored as 0.
     liveness: "no-liveness", "Stores what registers and cells hold even where nobody will read it";
-    /// A step that conflicts with nobody's future is taken alone: a singleton ample set.
+    /// A step that conflicts with no other thread's future is taken alone: a singleton ample set.
     por: "no-por", "Takes independent steps in every order (no persistent sets)";
     /// Of two independent steps only one order is taken, where the other leads to the same states.
     sleep: "no-sleep", "Follows transitions whose result is known already (no sleep sets)";

@@ -11,6 +11,8 @@ pub enum Aim {
     Robustness,
     /// No forbidden state is reachable under TSO.
     Property,
+    /// No run ends in a hang.
+    NoHang,
     /// No triangular race, which is more than robustness and often cheaper to see.
     Triangular,
 }
@@ -20,6 +22,8 @@ pub enum Aim {
 pub enum Change {
     /// A fence between everything that enters the location and everything that leaves it.
     Fence { thread: ThreadId, at: Loc },
+    /// A fence behind the edge, before the location it leads to.
+    FenceBehind { thread: ThreadId, edge: EdgeId },
     /// The store becomes a locked one.
     Atomic { thread: ThreadId, store: EdgeId },
     /// A fence that the program has may not go.
@@ -29,18 +33,34 @@ pub enum Change {
 impl Change {
     pub fn thread(self) -> ThreadId {
         match self {
-            Change::Fence { thread, .. } | Change::Atomic { thread, .. } | Change::Keep { thread, .. } => {
-                thread
-            }
+            Change::Fence { thread, .. }
+            | Change::FenceBehind { thread, .. }
+            | Change::Atomic { thread, .. }
+            | Change::Keep { thread, .. } => thread,
         }
     }
+}
+
+/// One change of the text: what it changes in all the copies that the text unfolds to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Remedy {
+    pub changes: Vec<Change>,
+    /// In how many copies.
+    pub copies: usize,
+    /// The byte of the text that it is before or at, where places are as fine as that.
+    pub offset: Option<usize>,
+}
+
+/// All changes of a set of remedies.
+pub fn changes(set: &[Remedy]) -> Vec<Change> {
+    set.iter().flat_map(|remedy| remedy.changes.iter().copied()).collect()
 }
 
 /// Changes that are enough.
 #[derive(Clone, Debug)]
 pub struct Enough {
     /// Of the same cost: the first that was found, or all if they were asked for.
-    pub sets: Vec<Vec<Change>>,
+    pub sets: Vec<Vec<Remedy>>,
     pub cost: u64,
     /// Whether a cheaper set was excluded, and if not, why.
     pub cheapest: Cheapest,

@@ -10,7 +10,7 @@ pub struct AttackCount {
     pub total: u64,
     /// Refuted because a fence lies on every way from the store to the load, or there is no way.
     pub fenced: u64,
-    /// Refuted because nobody else writes what is loaded, or touches what is stored.
+    /// Refuted because no other thread writes what is loaded, or touches what is stored.
     pub private: u64,
     /// Refuted because no chain of conflicts leads from the load back to the store.
     pub acyclic: u64,
@@ -35,9 +35,34 @@ pub struct Stats {
     pub longest_buffer: usize,
     /// Threads that may change places with others, in the last program explored.
     pub interchangeable: usize,
+    /// Who was asked, in this order, where several engines took turns.
+    pub turns: Vec<EngineTurn>,
     /// Engines and candidates that ran side by side, if that was needed.
     pub contest: Option<Contest>,
+    /// For an engine whose states stand for many: what its languages came to.
+    pub languages: Option<Languages>,
     pub time: Duration,
+}
+
+/// What a search through sets of states, with regular languages for the contents of buffers, came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Languages {
+    /// States of the largest automaton.
+    pub largest: usize,
+    /// Times that a loop that fills a buffer was accelerated.
+    pub accelerated: u64,
+    /// The longest stack of the depth-first search.
+    pub depth: usize,
+}
+
+/// An engine's turn, or several of them for the same reason.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineTurn {
+    pub engine: &'static str,
+    /// Why it was its turn.
+    pub why: &'static str,
+    /// Stored by then, all of its turns together; an engine that begins anew tells of the last one.
+    pub states: u64,
 }
 
 /// Runs side by side, of which the first answer counts.

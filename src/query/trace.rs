@@ -98,7 +98,7 @@ impl Event {
 }
 
 /// The stores that a load of their own thread overtook, each with the last such load: one that found its
-/// value in memory while the store was waiting.
+/// value in memory, or in an older store, while the store was waiting.
 pub fn delays(events: &[Event]) -> Vec<(usize, usize)> {
     let mut flushed = vec![events.len(); events.len()];
     let mut loads: HashMap<ThreadId, Vec<usize>> = HashMap::new();
@@ -106,14 +106,18 @@ pub fn delays(events: &[Event]) -> Vec<(usize, usize)> {
         if let Some(store) = event.store {
             flushed[store] = k;
         }
-        if event.source == Some(Source::Memory) {
+        if event.kind == EventKind::Load && event.source.is_some() {
             loads.entry(event.thread()).or_default().push(k);
         }
     }
     let overtaker = |store: usize| {
         let own = loads.get(&events[store].thread())?;
-        let last = own.partition_point(|&load| load < flushed[store]).checked_sub(1)?;
-        Some(own[last]).filter(|&load| load > store)
+        let passes = |load: usize| match events[load].source {
+            Some(Source::Buffer(older)) => older < store,
+            _ => true,
+        };
+        let waiting = &own[..own.partition_point(|&load| load < flushed[store])];
+        waiting.iter().rev().copied().take_while(|&load| load > store).find(|&load| passes(load))
     };
     let stores = (0..events.len()).filter(|&k| events[k].kind == EventKind::Store);
     stores.filter_map(|store| Some((store, overtaker(store)?))).collect()

@@ -11,7 +11,7 @@ use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Ta
 use super::shorten::shortened;
 use super::visited::{Corner, Inserted, Offset, Visited};
 use super::{Budget, Found, Goals, Look, Machine, Order, Search, Sink, Sleep, Spent, Wanted};
-use crate::query::{Action, Limit, Limits};
+use crate::query::{Limit, Limits};
 use crossbeam::deque::{Stealer, Worker};
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -36,7 +36,7 @@ const SLOW: Duration = Duration::from_millis(2);
 /// With more successors than this, the batch ends early.
 const MANY: usize = 1024;
 /// Searches of no more states than this are left to one worker.
-const SMALL: u64 = 4096;
+pub const LEFT_TO_ONE: u64 = 4096;
 /// What the process uses at least, apart from states and frontier.
 const BASE_BYTES: u64 = 6 << 20;
 
@@ -49,7 +49,7 @@ const SLACK: u64 = 8;
 
 /// Explores from the machine's initial state, until the goals that are wanted are found, everything has been
 /// visited, or a limit is reached.
-pub fn explore<M: Machine>(machine: &M, limits: &Limits, search: Search) -> Found {
+pub fn explore<M: Machine>(machine: &M, limits: &Limits, search: Search) -> Found<M::Step> {
     match explore_within(machine, limits, search, Budget::UNLIMITED) {
         Ok(found) => found,
         Err(Spent(_)) => unreachable!("what has no bound cannot be spent"),
@@ -63,7 +63,7 @@ pub fn explore_within<M: Machine>(
     limits: &Limits,
     search: Search,
     budget: Budget,
-) -> Result<Found, Spent<Found>> {
+) -> Result<Found<M::Step>, Spent<Found<M::Step>>> {
     let run = Run {
         machine,
         limits,
@@ -78,7 +78,7 @@ pub fn explore_within<M: Machine>(
         next_look: AtomicU64::new(LOOK),
     };
     // Most searches are small: one worker ends them sooner than several could begin.
-    let alone = if run.search.workers == 1 { u64::MAX } else { SMALL };
+    let alone = if run.search.workers == 1 { u64::MAX } else { LEFT_TO_ONE };
     let mut desk = Desk::new(machine);
     match search.order {
         Order::BreadthFirst => {
@@ -215,7 +215,7 @@ impl<M: Machine> Run<'_, M> {
     fn batch(&self) -> usize {
         match self.search.order {
             Order::BreadthFirst => BATCH,
-            _ if self.seen.states() < SMALL => EAGER_BATCH,
+            _ if self.seen.states() < LEFT_TO_ONE => EAGER_BATCH,
             _ => LATER_BATCH,
         }
     }
@@ -258,7 +258,7 @@ impl<M: Machine> Run<'_, M> {
                 let words = &found.words[entry.start..][..entry.len];
                 let done = self.seen.insert(&table, corner, words, entry.tag, entry.parent, entry.sleep);
                 match done {
-                    Inserted::Old => {}
+                    Inserted::Old(_) => {}
                     Inserted::New(offset) => match self.machine.look(scratch, words) {
                         Look::Goal(number) => {
                             if self.reached(number, offset, before) {
@@ -384,7 +384,7 @@ impl<M: Machine> Run<'_, M> {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    fn found(self) -> Result<Found, Spent<Found>> {
+    fn found(self) -> Result<Found<M::Step>, Spent<Found<M::Step>>> {
         let ended = self.ended.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut limit = ended.limit.clone();
         let mut goals = Vec::new();
@@ -406,7 +406,7 @@ impl<M: Machine> Run<'_, M> {
     }
 
     /// The decisions along the parents of a state.
-    fn trace(&self, goal: Offset) -> Result<Vec<Action>, Limit> {
+    fn trace(&self, goal: Offset) -> Result<Vec<M::Step>, Limit> {
         let mut line = vec![goal];
         while let Some(parent) = self.seen.parent(line[line.len() - 1]) {
             line.push(parent);

@@ -2,10 +2,13 @@
 //!
 //! A [`Machine`] says what can happen; `pack` writes states down, `visited` remembers them, `frontier` says
 //! which comes next, `explore` is the loop, within a `budget` if there is one, and `shorten` makes the run
-//! that was found shorter. Machines know nothing of frontiers and workers. Not here: judging runs. What comes
-//! out is a sequence of decisions; `semantics` replays it.
+//! that was found shorter; `cheapest` looks for the way that costs least, `cycles` for cycles. Machines know
+//! nothing of frontiers and workers. Not here: judging runs. What comes out is a sequence of decisions;
+//! `semantics` replays it.
 
 mod budget;
+mod cheapest;
+pub mod cycles;
 mod explore;
 mod frontier;
 pub mod pack;
@@ -14,10 +17,11 @@ mod shorten;
 pub mod visited;
 
 pub use budget::{Budget, Spent};
-pub use explore::{explore, explore_within};
+pub use cheapest::{Cheapest, Outlook, Price, Priced, cheapest};
+pub use explore::{LEFT_TO_ONE, explore, explore_within};
 pub use search::{Found, Goals, Order, Search};
 
-use crate::query::{Action, Limit, Limits};
+use crate::query::{Limit, Limits};
 
 /// Threads that may sleep: the first few, one bit each.
 pub type Sleep = u16;
@@ -42,6 +46,8 @@ impl Wanted {
 pub trait Machine: Sync {
     /// One worker's working space.
     type Scratch: Send;
+    /// A decision: what a run is told by.
+    type Step;
 
     fn scratch(&self) -> Self::Scratch;
 
@@ -66,7 +72,7 @@ pub trait Machine: Sync {
 
     /// The decisions along a line of stored states, each found from the one before it, from an initial state
     /// on.
-    fn trace(&self, line: &[Vec<u64>], limits: &Limits) -> Result<Vec<Action>, Limit>;
+    fn trace(&self, line: &[Vec<u64>], limits: &Limits) -> Result<Vec<Self::Step>, Limit>;
 }
 
 /// What a state is to the search.

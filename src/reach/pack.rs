@@ -3,7 +3,7 @@
 //! A working state is a flat list of values (`vals`): locations, the lock, registers, memory cells. A layout
 //! gives each of them that can vary a field: its word, shift and width, the width from the interval
 //! analysis. Values that never vary take no room. Fields do not straddle words.
-//! Invariant: a packed state and its layout determine every value that anyone may still read. A value outside
+//! Invariant: a packed state and its layout determine every value that may still be read. A value outside
 //! its interval would break that, so packing checks each and stops the process instead: that would be a bug
 //! in the analysis, and a wrong verdict is worse than none.
 

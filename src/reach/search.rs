@@ -40,10 +40,10 @@ pub enum Goals {
 }
 
 /// What a search found.
-#[derive(Debug, Default)]
-pub struct Found {
+#[derive(Debug)]
+pub struct Found<S = Action> {
     /// The numbers of goals, and the decisions that lead to them.
-    pub goals: Vec<(usize, Vec<Action>)>,
+    pub goals: Vec<(usize, Vec<S>)>,
     /// What ended the search before it was complete.
     pub limit: Option<Limit>,
     pub states: u64,

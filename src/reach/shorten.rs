@@ -74,6 +74,7 @@ mod tests {
 
     impl Machine for Counter {
         type Scratch = ();
+        type Step = Action;
 
         fn scratch(&self) {}
 

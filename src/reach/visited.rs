@@ -7,7 +7,8 @@
 //! reader that finds a slot finds the whole record. The place of a slot follows the top bits of the hash,
 //! which the tag keeps, so growing the table is one pass over it and needs no rehashing; for that all workers
 //! pause (they hold the table's read lock only for a batch of work at a time). Invariant: an offset, once
-//! handed out, names the same state for the life of the set.
+//! handed out, names the same state for the life of the set. Arena and table are one data structure, and one
+//! file.
 
 use bytemuck::{try_zeroed_slice_box, zeroed_slice_box};
 use foldhash::fast::FixedState;
@@ -60,7 +61,8 @@ pub enum Inserted {
     New(Offset),
     /// Visited before; these threads were asleep there and no longer are.
     Woken(Offset, u16),
-    Old,
+    /// Visited before.
+    Old(Offset),
     /// No room is left that an offset could name.
     Exhausted,
 }
@@ -69,7 +71,7 @@ type Table = Box<[AtomicU64]>;
 
 pub struct Visited {
     chunks: Vec<OnceLock<Box<[AtomicU64]>>>,
-    /// The first word of the arena that nobody has taken.
+    /// The first word of the arena that is not taken.
     free: AtomicUsize,
     table: RwLock<Table>,
     states: AtomicU64,
@@ -334,12 +336,12 @@ fn wake(header: &AtomicU64, offset: Offset, sleep: u16) -> Inserted {
     const SHIFT: u32 = OFFSET_BITS + LEN_BITS;
     let asleep = (header.load(Ordering::Relaxed) >> SHIFT) as u16;
     if asleep & !sleep == 0 {
-        return Inserted::Old;
+        return Inserted::Old(offset);
     }
     let keep = (sleep as u64) << SHIFT | ((1 << SHIFT) - 1);
     let before = (header.fetch_and(keep, Ordering::Relaxed) >> SHIFT) as u16;
     match before & !sleep {
-        0 => Inserted::Old,
+        0 => Inserted::Old(offset),
         woken => Inserted::Woken(offset, woken),
     }
 }
@@ -397,7 +399,8 @@ mod tests {
         }
         let mut words = Vec::new();
         for i in 0..100_000 {
-            assert_eq!(insert(&seen, &mut corner, &state(i), None, 0), Inserted::Old);
+            let found = insert(&seen, &mut corner, &state(i), None, 0);
+            assert_eq!(found, Inserted::Old(offsets[i as usize]));
             seen.read(offsets[i as usize], &mut words);
             assert_eq!(words, state(i));
             assert_eq!(seen.parent(offsets[i as usize]), offsets[..i as usize].last().copied());
@@ -411,16 +414,16 @@ mod tests {
         let (seen, mut corner) = (Visited::new(), Corner::default());
         assert!(matches!(insert(&seen, &mut corner, &[0], None, 0), Inserted::New(_)));
         assert!(matches!(insert(&seen, &mut corner, &[0, 0], None, 0), Inserted::New(_)));
-        assert_eq!(insert(&seen, &mut corner, &[0], None, 0), Inserted::Old);
+        assert!(matches!(insert(&seen, &mut corner, &[0], None, 0), Inserted::Old(_)));
     }
 
     #[test]
     fn a_smaller_sleep_set_wakes_each_thread_once() {
         let (seen, mut corner) = (Visited::new(), Corner::default());
         let Inserted::New(offset) = insert(&seen, &mut corner, &[9], None, 0b110) else { panic!() };
-        assert_eq!(insert(&seen, &mut corner, &[9], None, 0b111), Inserted::Old);
+        assert_eq!(insert(&seen, &mut corner, &[9], None, 0b111), Inserted::Old(offset));
         assert_eq!(insert(&seen, &mut corner, &[9], None, 0b010), Inserted::Woken(offset, 0b100));
-        assert_eq!(insert(&seen, &mut corner, &[9], None, 0b010), Inserted::Old);
+        assert_eq!(insert(&seen, &mut corner, &[9], None, 0b010), Inserted::Old(offset));
         assert_eq!(seen.read(offset, &mut Vec::new()), 0b010);
     }
 

@@ -6,7 +6,7 @@
 
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::property::at_also;
-use crate::model::{Edge, Instr, Invalid, Loc, Location, Program, Reg, RmwOp, ThreadId};
+use crate::model::{Edge, EdgeId, Instr, Invalid, Loc, Location, Program, Reg, RmwOp, ThreadId};
 use crate::query::repair::Change;
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,9 +14,14 @@ use std::collections::{BTreeMap, HashMap};
 pub fn apply(program: &Program, changes: &[Change]) -> Result<Program, Vec<Invalid>> {
     let mut parts = program.to_parts();
     let mut fences: BTreeMap<ThreadId, Vec<Loc>> = BTreeMap::new();
+    let mut behind: BTreeMap<(ThreadId, Loc), Vec<EdgeId>> = BTreeMap::new();
     for &change in changes {
         match change {
             Change::Fence { thread, at } => fences.entry(thread).or_default().push(at),
+            Change::FenceBehind { thread, edge } => {
+                let to = program.thread(thread).edge(edge).to;
+                behind.entry((thread, to)).or_default().push(edge);
+            }
             Change::Atomic { thread, store } => {
                 let own = program.thread(thread).registers().len();
                 make_atomic(&mut parts.threads[thread.index()], store.index(), own);
@@ -25,6 +30,9 @@ pub fn apply(program: &Program, changes: &[Change]) -> Result<Program, Vec<Inval
                 parts.threads[thread.index()].edges[fence.index()].instr = Instr::Fence;
             }
         }
+    }
+    for ((thread, to), edges) in behind {
+        redirect(&mut parts, thread, to, &edges);
     }
     for (thread, places) in fences {
         insert_fences(&mut parts, thread, &places);
@@ -52,16 +60,31 @@ fn insert_fences(parts: &mut ProgramParts, thread: ThreadId, places: &[Loc]) {
     for edge in &mut own.edges {
         edge.from = behind.get(&edge.from).copied().unwrap_or(edge.from);
     }
-    let fence = |(&from, to): (&Loc, Loc)| {
-        let (instr, text) = (Instr::Fence, "fence".to_string());
-        Edge { from, to, instr, line: 0, text, origin: None }
-    };
-    own.edges.extend(places.iter().zip((first..).map(Loc)).map(fence));
+    own.edges.extend(places.iter().zip((first..).map(Loc)).map(|(&from, to)| fence(from, to)));
     own.end = behind.get(&own.end).copied().unwrap_or(own.end);
-    let stand_for: Vec<(Loc, Loc)> = places.iter().map(|at| (behind[at], *at)).collect();
+    let fresh_and_old: Vec<(Loc, Loc)> = places.iter().map(|at| (behind[at], *at)).collect();
+    stand_for(parts, thread, &fresh_and_old);
+}
+
+/// A fence that these edges, which lead to one location, come through before they are there.
+fn redirect(parts: &mut ProgramParts, thread: ThreadId, to: Loc, edges: &[EdgeId]) {
+    let own = &mut parts.threads[thread.index()];
+    let before = Loc(own.locations.len() as u32);
+    own.locations.push(Location::default());
+    edges.iter().for_each(|edge| own.edges[edge.index()].to = before);
+    own.edges.push(fence(before, to));
+    stand_for(parts, thread, &[(before, to)]);
+}
+
+/// Properties take who is at the fresh locations for being at the old ones.
+fn stand_for(parts: &mut ProgramParts, thread: ThreadId, fresh_and_old: &[(Loc, Loc)]) {
     for property in &mut parts.properties {
-        property.pred = at_also(&property.pred, thread, &stand_for);
+        property.map_preds(|pred| at_also(pred, thread, fresh_and_old));
     }
+}
+
+fn fence(from: Loc, to: Loc) -> Edge {
+    Edge { from, to, instr: Instr::Fence, line: 0, text: "fence".to_string(), origin: None }
 }
 
 /// The store becomes a swap. What it finds goes to a register that the thread did not have, the same for all

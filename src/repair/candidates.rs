@@ -1,14 +1,21 @@
 //! What may be changed, and at what cost? Elements for the hitting set: places for fences, stores that may be
 //! locked, fences that may go.
 //!
-//! A place is a location; a fence there sits between everything that enters it and everything that leaves it.
+//! An element is a *remedy*: one change of the text, with what it changes in all the copies that the text
+//! unfolds to. A fence sits between everything that leads to its place and everything that goes on from there.
 //! Only places behind a store with no fence in between can matter, and nothing can be inserted in the middle
 //! of one instruction of the user's text. A fence at a thread's end, behind its last instruction, keeps
 //! states with a store of the thread in its buffer from being final: those that another thread's block has
-//! frozen.
+//! frozen. Among remedies of the same cost, those in fewer loops are preferred, then those of fewer copies.
 
-use crate::model::{Edge, EdgeId, Instr, Loc, MAX_REGISTERS, Program, PropertyKind, Thread, ThreadId};
-use crate::query::repair::Change;
+use crate::analysis::loops::LoopDepths;
+use crate::hitting::Cost;
+use crate::model::source_map::{Passage, SourcePlace, Statement};
+use crate::model::{
+    Edge, EdgeId, Instr, Loc, MAX_REGISTERS, Program, PropertyKind, SourceMap, Thread, ThreadId,
+};
+use crate::query::repair::{Change, Remedy};
+use crate::query::{Limit, Limits};
 use std::collections::{BTreeSet, HashMap};
 
 /// The kinds of changes that are allowed, each with its cost, and where.
@@ -20,102 +27,248 @@ pub struct Allowed {
     pub only: Vec<ThreadId>,
     /// No fence goes here.
     pub forbidden: Vec<(ThreadId, Loc)>,
+    /// What is one change in the text; by default every thread has a text of its own.
+    pub text: Option<SourceMap>,
 }
 
-/// All allowed changes, numbered in the order in which they are preferred among equals: as in the text.
+/// What a remedy costs, and by what it is preferred among equals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Price {
+    pub cost: u64,
+    loops: u64,
+    copies: u64,
+}
+
+impl Cost for Price {
+    const NOTHING: Price = Price { cost: 0, loops: 0, copies: 0 };
+    const MOST: Price = Price { cost: u64::MAX, loops: u64::MAX, copies: u64::MAX };
+
+    fn plus(self, other: Price) -> Price {
+        Price {
+            cost: self.cost.saturating_add(other.cost),
+            loops: self.loops.saturating_add(other.loops),
+            copies: self.copies.saturating_add(other.copies),
+        }
+    }
+}
+
+/// All allowed changes, numbered in the order of the text.
 #[derive(Clone, Debug)]
 pub struct Candidates {
-    pub changes: Vec<Change>,
+    pub remedies: Vec<Remedy>,
+    pub prices: Vec<Price>,
+    /// What each costs, whatever else is preferred.
     pub costs: Vec<u64>,
-    numbers: HashMap<Change, usize>,
+    /// The remedies that a change is part of.
+    numbers: HashMap<Change, Vec<usize>>,
 }
 
 impl Candidates {
     /// Fences and locked stores that can be put into the program.
-    pub fn of(program: &Program, allowed: &Allowed) -> Candidates {
-        let mut priced: BTreeSet<(Change, u64)> = BTreeSet::new();
-        let asks_for_ends = program.properties().iter().any(|p| p.kind != PropertyKind::Forbid);
-        let ends_matter = program.has_locks() && asks_for_ends;
-        let touched = |t: &ThreadId| allowed.only.is_empty() || allowed.only.contains(t);
-        for thread in program.thread_ids().filter(touched) {
-            let own = program.thread(thread);
-            let free = |at: &Loc| {
-                !own.location(*at).within
-                    && !allowed.forbidden.contains(&(thread, *at))
-                    && (*at != own.end() || ends_matter)
-            };
-            let roads = Roads::of(own);
-            if let Some(cost) = allowed.fence {
-                let places = roads.places.into_iter().filter(free);
-                priced.extend(places.map(|at| (Change::Fence { thread, at }, cost)));
+    pub fn of(program: &Program, allowed: &Allowed, limits: &Limits) -> Result<Candidates, Limit> {
+        let plain;
+        let text = match &allowed.text {
+            Some(text) => text,
+            None => {
+                plain = SourceMap::per_thread(program);
+                &plain
             }
-            let has_room = own.registers().len() < MAX_REGISTERS;
-            if let Some(cost) = allowed.atomic.filter(|_| has_room) {
-                priced.extend(roads.stores.into_iter().map(|store| (Change::Atomic { thread, store }, cost)));
-            }
+        };
+        let gathering = Gathering::of(program, allowed, limits)?;
+        let mut found: Vec<(Remedy, Price)> = Vec::new();
+        if let Some(cost) = allowed.fence {
+            let fences = text.places.iter().filter(|place| gathering.is_free(place));
+            found.extend(fences.map(|place| gathering.fence(place, cost)));
         }
-        Candidates::priced(priced)
+        if let Some(cost) = allowed.atomic {
+            let stores = text.statements.iter().filter(|statement| gathering.is_store(statement));
+            found.extend(stores.map(|statement| gathering.atomic(statement, cost)));
+        }
+        Ok(Candidates::priced(found))
     }
 
     /// The program's own fences, each of which may go.
-    pub fn of_own_fences(program: &Program) -> Candidates {
-        let of = |thread: ThreadId| {
-            let fences = program
-                .thread(thread)
-                .edges()
-                .filter(|(_, e)| matches!(e.instr, Instr::Fence))
-                .map(|(f, _)| f);
-            fences.map(|fence| (Change::Keep { thread, fence }, 1)).collect::<Vec<_>>()
+    pub fn of_own_fences(program: &Program, text: &SourceMap) -> Candidates {
+        let is_fence = |(t, e): &(ThreadId, EdgeId)| program.thread(*t).edge(*e).instr == Instr::Fence;
+        let keep = |statement: &Statement| {
+            let change = |&(thread, fence)| Change::Keep { thread, fence };
+            let changes: Vec<Change> = statement.edges.iter().map(change).collect();
+            let copies = changes.len();
+            let price = Price { cost: 1, loops: 0, copies: copies as u64 };
+            (Remedy { changes, copies, offset: statement.offset }, price)
         };
-        Candidates::priced(program.thread_ids().flat_map(of).collect())
+        let own = text.statements.iter().filter(|s| s.edges.iter().any(is_fence));
+        Candidates::priced(own.map(keep).collect())
     }
 
-    fn priced(priced: BTreeSet<(Change, u64)>) -> Candidates {
-        let (changes, costs): (Vec<Change>, Vec<u64>) = priced.into_iter().unzip();
-        let numbers = changes.iter().enumerate().map(|(i, &c)| (c, i)).collect();
-        Candidates { changes, costs, numbers }
+    /// Places that come to the same are one: the first in the text.
+    fn priced(found: Vec<(Remedy, Price)>) -> Candidates {
+        let mut seen: BTreeSet<Vec<Change>> = BTreeSet::new();
+        let (mut remedies, mut prices) = (Vec::new(), Vec::new());
+        let mut numbers: HashMap<Change, Vec<usize>> = HashMap::new();
+        for (mut remedy, price) in found {
+            remedy.changes.sort();
+            if !seen.insert(remedy.changes.clone()) {
+                continue;
+            }
+            for &change in &remedy.changes {
+                numbers.entry(change).or_default().push(remedies.len());
+            }
+            remedies.push(remedy);
+            prices.push(price);
+        }
+        let costs = prices.iter().map(|p: &Price| p.cost).collect();
+        Candidates { remedies, prices, costs, numbers }
     }
 
-    /// The change that would keep a state from being final while a store of the thread is in its buffer.
-    pub fn against_ending(&self, program: &Program, thread: ThreadId) -> Option<usize> {
+    /// The remedies that would keep a state from being final while a store of the thread, which took this edge
+    /// last, is in its buffer.
+    pub fn against_ending(&self, program: &Program, thread: ThreadId, last: EdgeId) -> Vec<usize> {
         let at = program.thread(thread).end();
-        self.numbers.get(&Change::Fence { thread, at }).copied()
+        self.with([Change::Fence { thread, at }, Change::FenceBehind { thread, edge: last }])
     }
 
-    /// The changes that would keep a thread from taking these edges with the first one's store in its buffer
+    /// The remedies that would keep a thread from taking these edges with the first one's store in its buffer
     /// until the last one is taken. The last may be a store that never reaches memory: locked, it could not
     /// have come then.
     pub fn against(&self, program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<usize> {
         let own = program.thread(thread);
         let fences = path[1..].iter().map(|&e| Change::Fence { thread, at: own.edge(e).from });
+        let behind = path[..path.len() - 1].iter().map(|&edge| Change::FenceBehind { thread, edge });
         let atomics = path.iter().map(|&store| Change::Atomic { thread, store });
         let kept = path.iter().map(|&fence| Change::Keep { thread, fence });
-        fences.chain(atomics).chain(kept).filter_map(|c| self.numbers.get(&c).copied()).collect()
+        self.with(fences.chain(behind).chain(atomics).chain(kept))
     }
 
-    pub fn numbers(&self, changes: &[Change]) -> Vec<usize> {
-        changes.iter().map(|change| self.numbers[change]).collect()
+    /// The remedies that have one of these changes.
+    fn with(&self, changes: impl IntoIterator<Item = Change>) -> Vec<usize> {
+        changes.into_iter().filter_map(|c| self.numbers.get(&c)).flatten().copied().collect()
     }
 
-    pub fn choose(&self, numbers: &[usize]) -> Vec<Change> {
-        numbers.iter().map(|&i| self.changes[i]).collect()
+    pub fn numbers(&self, set: &[Remedy]) -> Vec<usize> {
+        (0..self.remedies.len()).filter(|&i| set.contains(&self.remedies[i])).collect()
+    }
+
+    pub fn choose(&self, numbers: &[usize]) -> Vec<Remedy> {
+        numbers.iter().map(|&i| self.remedies[i].clone()).collect()
+    }
+
+    pub fn changes(&self, numbers: &[usize]) -> Vec<Change> {
+        let changes: BTreeSet<Change> =
+            numbers.iter().flat_map(|&i| self.remedies[i].changes.iter().copied()).collect();
+        changes.into_iter().collect()
+    }
+}
+
+/// What is known of the program while its remedies are gathered.
+struct Gathering<'a> {
+    program: &'a Program,
+    allowed: &'a Allowed,
+    /// For each thread.
+    roads: Vec<Roads>,
+    depths: Vec<LoopDepths>,
+    ends_matter: bool,
+}
+
+impl<'a> Gathering<'a> {
+    fn of(program: &'a Program, allowed: &'a Allowed, limits: &Limits) -> Result<Gathering<'a>, Limit> {
+        let asks_for_ends = program.properties().iter().any(|p| p.kind != PropertyKind::Forbid);
+        let threads = program.threads();
+        Ok(Gathering {
+            program,
+            allowed,
+            roads: threads.iter().map(Roads::of).collect(),
+            depths: threads.iter().map(|t| LoopDepths::of(t, limits)).collect::<Result<_, _>>()?,
+            ends_matter: program.has_locks() && asks_for_ends,
+        })
+    }
+
+    fn is_touched(&self, t: ThreadId) -> bool {
+        self.allowed.only.is_empty() || self.allowed.only.contains(&t)
+    }
+
+    /// May a fence go there, and can it matter?
+    fn is_free(&self, place: &SourcePlace) -> bool {
+        let barred = |copy: &Passage| {
+            let (t, at) = (copy.thread(), self.leads_to(copy));
+            let within = self.program.thread(t).location(at).within;
+            within || !self.is_touched(t) || self.allowed.forbidden.contains(&(t, at))
+        };
+        !place.copies.iter().any(barred) && place.copies.iter().any(|copy| self.matters(copy))
+    }
+
+    fn matters(&self, copy: &Passage) -> bool {
+        let (t, at) = (copy.thread(), self.leads_to(copy));
+        let (own, roads) = (self.program.thread(t), &self.roads[t.index()]);
+        let waits = match copy {
+            Passage::All(..) => roads.places[at.index()],
+            Passage::Some(_, edges) => edges.iter().any(|&e| roads.waits_behind(own.edge(e))),
+        };
+        waits && (at != own.end() || self.ends_matter)
+    }
+
+    fn leads_to(&self, copy: &Passage) -> Loc {
+        match copy {
+            Passage::All(_, at) => *at,
+            Passage::Some(t, edges) => self.program.thread(*t).edge(edges[0]).to,
+        }
+    }
+
+    fn fence(&self, place: &SourcePlace, cost: u64) -> (Remedy, Price) {
+        let depth = |copy: &Passage| {
+            let depths = &self.depths[copy.thread().index()];
+            match copy {
+                Passage::All(_, at) => depths.location(*at),
+                Passage::Some(_, edges) => edges.iter().map(|&e| depths.edge(e)).max().unwrap_or(0),
+            }
+        };
+        let changes = |copy: &Passage| match copy {
+            Passage::All(thread, at) => vec![Change::Fence { thread: *thread, at: *at }],
+            Passage::Some(thread, edges) => {
+                edges.iter().map(|&edge| Change::FenceBehind { thread: *thread, edge }).collect()
+            }
+        };
+        let copies = place.copies.len();
+        let loops = place.copies.iter().map(depth).max().unwrap_or(0);
+        let changes = place.copies.iter().flat_map(changes).collect();
+        let price = Price { cost, loops: loops as u64, copies: copies as u64 };
+        (Remedy { changes, copies, offset: place.offset }, price)
+    }
+
+    /// May the statement be made a locked store?
+    fn is_store(&self, statement: &Statement) -> bool {
+        statement.edges.iter().all(|&(t, e)| {
+            let own = self.program.thread(t);
+            let is_store = matches!(own.edge(e).instr, Instr::Store { .. });
+            is_store && self.is_touched(t) && own.registers().len() < MAX_REGISTERS
+        })
+    }
+
+    fn atomic(&self, statement: &Statement, cost: u64) -> (Remedy, Price) {
+        let change = |&(thread, store)| Change::Atomic { thread, store };
+        let depth = |&(t, e): &(ThreadId, EdgeId)| self.depths[t.index()].edge(e);
+        let loops = statement.edges.iter().map(depth).max().unwrap_or(0);
+        let changes: Vec<Change> = statement.edges.iter().map(change).collect();
+        let copies = changes.len();
+        let price = Price { cost, loops: loops as u64, copies: copies as u64 };
+        (Remedy { changes, copies, offset: statement.offset }, price)
     }
 }
 
 /// Where a store of the thread may be waiting in the buffer.
 struct Roads {
-    /// Locations behind a store, without a fence or a locked instruction in between.
-    places: BTreeSet<Loc>,
-    /// The stores that such ways begin with.
-    stores: Vec<EdgeId>,
+    /// Per location whether one is behind a store, without a fence or a locked instruction in between.
+    places: Vec<bool>,
 }
 
 impl Roads {
     fn of(thread: &Thread) -> Roads {
-        let stores: Vec<(EdgeId, &Edge)> =
-            thread.edges().filter(|(_, e)| matches!(e.instr, Instr::Store { .. })).collect();
-        let places = thread.reachable_from(stores.iter().map(|(_, e)| e.to), |e| !e.instr.drains_buffer());
-        let places = thread.locations().filter(|loc| places[loc.index()]).collect();
-        Roads { places, stores: stores.into_iter().map(|(store, _)| store).collect() }
+        let stores = thread.edges().filter(|(_, e)| matches!(e.instr, Instr::Store { .. }));
+        Roads { places: thread.reachable_from(stores.map(|(_, e)| e.to), |e| !e.instr.drains_buffer()) }
+    }
+
+    fn waits_behind(&self, edge: &Edge) -> bool {
+        matches!(edge.instr, Instr::Store { .. })
+            || self.places[edge.from.index()] && !edge.instr.drains_buffer()
     }
 }

@@ -16,11 +16,11 @@ mod candidates;
 pub use apply::{apply, unused};
 pub use candidates::Allowed;
 
-use crate::certify::{Counterexample, Remaining, Repair};
+use crate::certify::{Counterexample, Outcome, Remaining, Repair};
 use crate::engine::{self, Internal, LazyOptions, Options};
 use crate::hitting::{Cores, cost};
-use crate::model::{EdgeId, Invalid, Program, PropertyKind, ThreadId};
-use crate::query::repair::{Aim, Cheapest, Enough};
+use crate::model::{EdgeId, Invalid, Program, PropertyKind, SourceMap, ThreadId};
+use crate::query::repair::{Aim, Cheapest, Enough, Remedy};
 use crate::query::{
     Act, Against, Answer, Event, EventKind, Goal, Limit, Limits, Model, Stats, Trace, Witness,
 };
@@ -46,20 +46,49 @@ pub fn repair(
     options: &Options,
     limits: &Limits,
 ) -> Result<Repair, Internal> {
-    let candidates = Candidates::of(program, allowed);
-    Search::new(program.clone(), candidates, wanted, options, limits).run()
+    // Ways back from where threads wait have no place in the text.
+    let base = match (wanted.aim, engine::retrying(program)) {
+        (Aim::NoHang, Ok(base)) => base,
+        (Aim::NoHang, Err(wrong)) => return Err(internal(wrong)),
+        _ => program.clone(),
+    };
+    let candidates = match Candidates::of(program, allowed, limits) {
+        Ok(candidates) => candidates,
+        Err(limit) => return Ok(unsearched(wanted.aim, limit)),
+    };
+    Search::new(base, candidates, wanted, options, limits).run()
 }
 
 /// The fewest of the program's own fences that have to stay, as changes that keep them.
 pub fn prune(
     program: &Program,
     wanted: &Wanted,
+    text: &SourceMap,
     options: &Options,
     limits: &Limits,
 ) -> Result<Repair, Internal> {
-    let candidates = Candidates::of_own_fences(program);
+    let candidates = Candidates::of_own_fences(program, text);
     let base = apply::without_fences(program).map_err(internal)?;
     Search::new(base, candidates, wanted, options, limits).run()
+}
+
+/// The program's own fences, as [`prune`] counts them.
+pub fn own_fences(program: &Program, text: &SourceMap) -> Vec<Remedy> {
+    Candidates::of_own_fences(program, text).remedies
+}
+
+/// What there is to say if a limit was reached before anything was searched.
+fn unsearched(aim: Aim, limit: Limit) -> Repair {
+    let (allowed, cores, checks, lower_bound) = (0, 0, 0, 0);
+    Repair {
+        aim,
+        answer: Answer::Unknown(limit),
+        allowed,
+        cores,
+        checks,
+        lower_bound,
+        stats: Stats::default(),
+    }
 }
 
 /// States that may be stored to find more than one witness at a time: so many at first, twice as many each
@@ -72,11 +101,15 @@ const MANY_WITNESSES: usize = 5;
 /// loops can delay without end may take for ever.
 const ROUNDS: u64 = 40;
 
-/// States that the check of one choice may store, and how many times as many as all SC states.
+/// States that the check of one choice may store at first, and how many times as many as all SC states. If
+/// choices are left undecided that are cheaper than what is known to be enough, they are tried once more with
+/// so many times the effort, up to the last.
 const EFFORT: u64 = 200_000;
 const TIMES_SC: u64 = 5;
+const HARDER: u64 = 6;
+const MOST_EFFORT: u64 = 20_000_000;
 
-/// Choices that may be left undecided before what makes the program robust is taken.
+/// Choices that may be left undecided before more effort is made, or what is known to be enough is taken.
 const MOST_UNDECIDED: usize = 8;
 
 struct Search<'a> {
@@ -89,8 +122,9 @@ struct Search<'a> {
     /// Cores that stand for choices which could not be decided: something else is tried instead.
     detours: Cores,
     undecided: Vec<(u64, Limit)>,
-    /// What makes the program robust, if the aim is less.
-    robust: Option<Vec<usize>>,
+    /// The cheapest choice that is known to be enough; at first what makes the program robust, if the aim is
+    /// less.
+    known_enough: Option<Vec<usize>>,
     /// Robustness is wanted only as far as the property is concerned.
     only_property: bool,
     /// States that may be stored to find more witnesses after the first.
@@ -124,7 +158,7 @@ impl<'a> Search<'a> {
     ) -> Self {
         let iterations = options.lazy.iterations.or(Some(ROUNDS));
         let lazy = LazyOptions { iterations, ..options.lazy };
-        let options = Options { lazy, ..options.clone() };
+        let options = Options { lazy, shortest: false, ..options.clone() };
         Search {
             base,
             candidates,
@@ -134,7 +168,7 @@ impl<'a> Search<'a> {
             cores: Cores::default(),
             detours: Cores::default(),
             undecided: vec![],
-            robust: None,
+            known_enough: None,
             only_property: false,
             patience: PATIENCE,
             checks: 0,
@@ -150,7 +184,7 @@ impl<'a> Search<'a> {
         Ok(Repair {
             aim: self.wanted.aim,
             answer,
-            allowed: self.candidates.changes.len(),
+            allowed: self.candidates.remedies.len(),
             cores: self.cores.count(),
             checks: self.checks,
             lower_bound: self.lower_bound(),
@@ -165,12 +199,12 @@ impl<'a> Search<'a> {
     }
 
     fn answer(&mut self) -> Result<RepairAnswer, Internal> {
-        if self.wanted.aim == Aim::Property {
+        if matches!(self.wanted.aim, Aim::Property | Aim::NoHang) {
             if let Some(answer) = self.under_sc()? {
                 return Ok(answer);
             }
             if engine::robustness_suffices(&self.base, &Goal::of(&self.base)) {
-                self.robust = self.robust()?;
+                self.known_enough = self.robust()?;
             }
         }
         loop {
@@ -181,11 +215,16 @@ impl<'a> Search<'a> {
                     None => continue,
                 },
             };
-            if let Some(robust) = self.instead_of(&choice) {
-                return self.enough(robust);
-            }
-            match self.try_choice(&choice)? {
+            let (choice, trial) = match self.instead_of(&choice) {
+                Some(known) => (known, Trial::Enough),
+                None => {
+                    let trial = self.try_choice(&choice)?;
+                    (choice, trial)
+                }
+            };
+            match trial {
                 Trial::Cores => {}
+                Trial::Enough if self.tries_harder(&choice) => self.known_enough = Some(choice),
                 Trial::Enough => return self.enough(choice),
                 Trial::Remains { run, choice } => {
                     let changed = Box::new(self.changed(&choice)?);
@@ -206,7 +245,7 @@ impl<'a> Search<'a> {
         let wanted = Wanted { aim: Aim::Robustness, list: 1 };
         let mut search =
             Search::new(self.base.clone(), self.candidates.clone(), &wanted, &self.options, self.limits);
-        search.only_property = true;
+        search.only_property = self.wanted.aim == Aim::Property;
         let answer = search.answer()?;
         self.checks += search.checks;
         self.count(&search.stats);
@@ -219,28 +258,46 @@ impl<'a> Search<'a> {
     /// The choice could not be decided. Where something is known to be enough, others are tried, unless the
     /// limit stands for all of them.
     fn leave(&mut self, choice: &[usize], limit: Limit) -> Result<Option<RepairAnswer>, Internal> {
-        let Some(robust) = self.robust.clone() else { return Ok(Some(Answer::Unknown(limit))) };
+        let Some(known) = self.known_enough.clone() else { return Ok(Some(Answer::Unknown(limit))) };
         let local = is_local(&limit);
         self.undecided.push((cost(choice, &self.candidates.costs), limit));
-        let rest: Vec<usize> = (0..self.candidates.changes.len()).filter(|e| !choice.contains(e)).collect();
+        let rest: Vec<usize> = (0..self.candidates.remedies.len()).filter(|e| !choice.contains(e)).collect();
         if !local || rest.is_empty() {
-            return self.enough(robust).map(Some);
+            return self.enough(known).map(Some);
         }
         self.detours.add(rest);
         Ok(None)
     }
 
-    /// What makes the program robust, if the choice is no cheaper or enough has been left undecided.
+    /// What is known to be enough, if the choice is no cheaper or many have been left undecided.
     fn instead_of(&self, choice: &[usize]) -> Option<Vec<usize>> {
         let of = |choice: &[usize]| cost(choice, &self.candidates.costs);
         let tried_enough = self.undecided.len() > MOST_UNDECIDED;
-        self.robust.clone().filter(|robust| tried_enough || of(choice) >= of(robust))
+        self.known_enough.clone().filter(|known| tried_enough || of(choice) >= of(known))
+    }
+
+    /// The choice is enough. Are there cheaper ones that were left undecided for want of effort, and is there
+    /// more to be made? Then they are open again.
+    fn tries_harder(&mut self, choice: &[usize]) -> bool {
+        let least = cost(choice, &self.candidates.costs);
+        let effort = self.options.effort.map_or(u64::MAX, |effort| effort.saturating_mul(HARDER));
+        let mut cheaper = self.undecided.iter().filter(|(cost, _)| *cost < least);
+        if effort > MOST_EFFORT || !cheaper.any(|(_, limit)| matches!(limit, Limit::States(_))) {
+            return false;
+        }
+        self.options.effort = Some(effort);
+        self.undecided.clear();
+        self.detours = Cores::default();
+        true
     }
 
     /// If the property fails under SC, no fence helps.
     fn under_sc(&mut self) -> Result<Option<RepairAnswer>, Internal> {
         let options = Options { model: Model::Sc, ..self.options.clone() };
-        let outcome = engine::check(&self.base, &Goal::of(&self.base), &options, self.limits)?;
+        let outcome = match self.wanted.aim {
+            Aim::NoHang => engine::hang_of_retrying(self.base.clone(), Model::Sc, self.limits)?.outcome,
+            _ => engine::check(&self.base, &Goal::of(&self.base), &options, self.limits)?,
+        };
         self.count(&outcome.stats);
         self.options.effort = Some(EFFORT.max(outcome.stats.states.saturating_mul(TIMES_SC)));
         Ok(match outcome.answer {
@@ -254,7 +311,7 @@ impl<'a> Search<'a> {
     fn next_choice(&self) -> Result<Vec<usize>, Limit> {
         let mut all = self.cores.clone();
         self.detours.join_into(&mut all);
-        let choice = all.cheapest(&self.candidates.costs, self.limits)?;
+        let choice = all.cheapest(&self.candidates.prices, self.limits)?;
         let (cores, least) = (self.cores.count(), cost(&choice, &self.candidates.costs));
         self.limits
             .take_note(format!("{cores} cores, cost at least {least}, {} changes on trial", choice.len()));
@@ -299,12 +356,13 @@ impl<'a> Search<'a> {
         match self.wanted.aim {
             Aim::Robustness => self.judge_robustness(&program),
             Aim::Property => self.judge_property(&program),
+            Aim::NoHang => self.judge_hang(program),
             Aim::Triangular => self.judge_races(&program),
         }
     }
 
     fn changed(&self, choice: &[usize]) -> Result<Program, Internal> {
-        apply(&self.base, &self.candidates.choose(choice)).map_err(internal)
+        apply(&self.base, &self.candidates.changes(choice)).map_err(internal)
     }
 
     fn judge_robustness(&mut self, program: &Program) -> Result<Judgement, Internal> {
@@ -330,12 +388,21 @@ impl<'a> Search<'a> {
 
     fn judge_property(&mut self, program: &Program) -> Result<Judgement, Internal> {
         let outcome = engine::check(program, &Goal::of(program), &self.options, self.limits)?;
+        Ok(self.judged(outcome))
+    }
+
+    fn judge_hang(&mut self, program: Program) -> Result<Judgement, Internal> {
+        let outcome = engine::hang_of_retrying(program, Model::Tso, self.limits)?.outcome;
+        Ok(self.judged(outcome))
+    }
+
+    fn judged(&mut self, outcome: Outcome) -> Judgement {
         self.count(&outcome.stats);
-        Ok(match outcome.answer {
+        match outcome.answer {
             Answer::Holds(_) => Judgement::Good,
             Answer::Fails(trace) => Judgement::Bad(vec![Counterexample::Trace(trace)]),
             Answer::Unknown(limit) => Judgement::Undecided(limit),
-        })
+        }
     }
 
     fn judge_races(&mut self, program: &Program) -> Result<Judgement, Internal> {
@@ -359,19 +426,24 @@ impl<'a> Search<'a> {
         for (thread, path) in delayed_paths(run) {
             core.extend(self.candidates.against(&self.base, thread, &path));
         }
-        for thread in self.frozen_at_the_end(run) {
-            core.extend(self.candidates.against_ending(&self.base, thread));
+        for (thread, last) in self.frozen_at_the_end(run) {
+            core.extend(self.candidates.against_ending(&self.base, thread, last));
         }
         core.into_iter().collect()
     }
 
-    /// The threads whose stores are in their buffers in the final state that the run is against.
-    fn frozen_at_the_end(&self, run: &Counterexample) -> Vec<ThreadId> {
+    /// The threads whose stores are in their buffers in the final state that the run is against, with the last
+    /// edge of each.
+    fn frozen_at_the_end(&self, run: &Counterexample) -> Vec<(ThreadId, EdgeId)> {
         let Counterexample::Trace(trace) = run else { return vec![] };
         let Against::Property(number) = trace.against else { return vec![] };
         match self.base.properties()[number].kind {
             PropertyKind::Forbid => vec![],
-            _ => never_flushed(&trace.events).map(|store| trace.events[store].thread()).collect(),
+            _ => {
+                let last = |store| path(&trace.events, store, trace.events.len() - 1);
+                let frozen = never_flushed(&trace.events).map(last);
+                frozen.filter_map(|(thread, steps)| Some((thread, *steps.last()?))).collect()
+            }
         }
     }
 

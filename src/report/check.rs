@@ -1,22 +1,42 @@
-//! Is a forbidden state reachable? The answer with its trace, its proof, or the limit and what was covered.
+//! Is a forbidden state reachable? The answer with its trace, its proof, or the limit and what was covered;
+//! and where there are several properties, what became of each.
+
+mod properties;
 
 use super::document::{Block, Document, Fact};
 use super::{capitalised, count_of, json, limit_reached, peak_memory, shortened, steps};
 use crate::certify::Outcome;
 use crate::model::{EdgeId, Program};
-use crate::query::{Against, Answer, Contest, Delay, Model, Proof, Question, Round, Trace};
+use crate::query::{
+    Against, Answer, Asked, Contest, Delay, EngineTurn, Languages, Model, Proof, Provenance, Question, Round,
+    Trace,
+};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-pub fn document(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option<u64>) -> Document {
+/// The worst outcome, and what became of each property.
+pub fn document<'a>(
+    program: &'a Program,
+    file: &'a str,
+    outcome: &'a Outcome,
+    each: &'a [(Asked, Outcome)],
+    peak_kb: Option<u64>,
+) -> Document<'a> {
     Document {
         question: Question::Check,
         verdict: outcome.answer.verdict(),
         file: file.to_string(),
-        explanation: explanation(program, outcome),
-        costs: costs(program, outcome, peak_kb),
+        explanation: Box::new(move || match each {
+            [] | [_] => explanation(program, outcome),
+            _ => properties::explanation(program, each),
+        }),
+        costs: Box::new(move || costs(program, outcome, peak_kb)),
         warnings: outcome.warnings.clone(),
-        fields: fields(program, file, outcome, peak_kb),
+        fields: Box::new(move || {
+            let mut fields = fields(program, file, outcome, peak_kb);
+            json::put(&mut fields, json!({ "properties": properties::fields(program, each) }));
+            fields
+        }),
     }
 }
 
@@ -33,6 +53,11 @@ fn proof_words(proof: Proof) -> String {
     match proof {
         Proof::Exhausted => {
             "no forbidden state is reachable: every state that could lead to one was visited".to_string()
+        }
+        Proof::Covered => {
+            "no forbidden state is reachable, whatever waits in store buffers: states that cover all others were \
+             visited"
+                .to_string()
         }
         Proof::Infeasible => {
             "no forbidden state is reachable: the values that registers and memory can hold rule it out"
@@ -72,9 +97,12 @@ fn explanation(program: &Program, outcome: &Outcome) -> Vec<Block> {
     let told = match &outcome.answer {
         Answer::Fails(trace) => {
             let [run, ending] = steps::trace(program, trace);
-            return vec![headline(program, outcome, trace), run, ending];
+            let told = [headline(program, outcome, trace), run, ending];
+            return told.into_iter().chain(outcome.provenance.and_then(doubt).map(Block::line)).collect();
         }
-        Answer::Holds(Proof::Exhausted) => format!("Under {model}, {reason} ({states} stored)."),
+        Answer::Holds(Proof::Exhausted | Proof::Covered) => {
+            format!("Under {model}, {reason} ({states} stored).")
+        }
         Answer::Holds(Proof::Infeasible) => format!("Under {model}, {reason}."),
         Answer::Holds(Proof::Robust { .. }) => format!("{} ({states} states stored).", capitalised(&reason)),
         Answer::Unknown(_) => {
@@ -100,6 +128,20 @@ fn headline(program: &Program, outcome: &Outcome, trace: &Trace) -> Block {
     Block::list(vec![format!("{run}; no run under SC does this:")], delays(program, trace))
 }
 
+/// Why there may be a simpler run, if that is so.
+fn doubt(provenance: Provenance) -> Option<&'static str> {
+    match provenance {
+        Provenance::Searched { fewest_delays: true } => None,
+        Provenance::Searched { fewest_delays: false } => {
+            Some("There may be a run with fewer delays: that search would have been too large.")
+        }
+        Provenance::Shortened => Some(
+            "There may be a simpler run: that search would have been too large, so this is the one that was \
+             found, made shorter.",
+        ),
+    }
+}
+
 /// Which stores of the run are overtaken by which loads, in words.
 fn delays(program: &Program, trace: &Trace) -> Vec<String> {
     shortened(trace.delays().into_iter().map(|(store, load)| {
@@ -119,33 +161,55 @@ fn model_name(model: Model) -> &'static str {
 /// What the search cost.
 fn costs(program: &Program, outcome: &Outcome, peak_kb: Option<u64>) -> Vec<Block> {
     let s = &outcome.stats;
-    let per_state = format!("{:.1} bytes, of them {} for the packed state", s.bytes_per_state, 8 * s.words);
+    let kept = match s.languages {
+        Some(languages) => Fact::new("buffers", languages_words(languages)),
+        None => {
+            let packed = 8 * s.words;
+            Fact::new(
+                "per state",
+                format!("{:.1} bytes, of them {packed} for the packed state", s.bytes_per_state),
+            )
+        }
+    };
     let mut facts = vec![
         Fact::new("engine", outcome.engine),
         Fact::new("states", s.states),
         Fact::new("transitions", s.transitions),
-        Fact::new("per state", per_state),
+        kept,
         Fact::new("workers", s.workers),
         Fact::new("time", seconds(s.time)),
     ];
     if let Some(contest) = s.contest {
-        facts.push(Fact::new("side by side", side_by_side(contest)));
+        facts.push(Fact::new("side by side", side_by_side(contest, outcome.engine)));
     }
     if s.interchangeable > 0 {
         facts.push(Fact::new("symmetry", format!("{} interchangeable threads", s.interchangeable)));
     }
-    if outcome.model == Model::Tso && (s.rounds.is_empty() || s.longest_buffer > 0) {
+    let one_by_one = s.languages.is_none() && (s.rounds.is_empty() || s.longest_buffer > 0);
+    if outcome.model == Model::Tso && one_by_one {
         facts.push(Fact::new("buffers", format!("{} stores at most", s.longest_buffer)));
     }
     facts.extend(peak_memory(peak_kb));
     let rounds = s.rounds.iter().enumerate().map(|(k, r)| round(program, k + 1, r));
-    [Block::Facts(facts)].into_iter().chain(rounds).collect()
+    [Block::Facts(facts)].into_iter().chain(turns(&s.turns)).chain(rounds).collect()
+}
+
+/// Who was asked, and why, if it was more than one engine.
+fn turns(taken: &[EngineTurn]) -> Option<Block> {
+    let say = |t: &EngineTurn| format!("{}: {} ({})", t.engine, t.why, count_of(t.states, "state"));
+    (taken.len() > 1).then(|| Block::list(vec!["turns:".to_string()], taken.iter().map(say).collect()))
+}
+
+/// What the languages of buffer contents came to.
+fn languages_words(Languages { largest, accelerated, depth }: Languages) -> String {
+    let (automata, cycles) = (count_of(largest as u64, "state"), count_of(accelerated, "cycle"));
+    format!("automata of {automata} at most, {cycles} accelerated, depth {depth}")
 }
 
 /// What ran side by side, and which of it had the answer.
-fn side_by_side(contest: Contest) -> String {
+fn side_by_side(contest: Contest, engine: &str) -> String {
     let Contest { runs, candidates, won_by } = contest;
-    let winner = won_by.map_or("the explicit engine won".to_string(), |k| format!("candidate {k} won"));
+    let winner = won_by.map_or(format!("the engine `{engine}` won"), |k| format!("candidate {k} won"));
     format!("{runs} runs, of them {} of the lazy engine; {winner}", count_of(candidates as u64, "candidate"))
 }
 
@@ -175,7 +239,7 @@ fn built_in(program: &Program, delay: &Delay) -> String {
         let edge = thread.edge(edge);
         match edge.text.is_empty() {
             true => thread.show_instr(program, &edge.instr),
-            false => format!("{} (line {})", edge.text, edge.line),
+            false => format!("{} (line {})", edge.text, program.place(edge.line)),
         }
     };
     let (store, load) = (say(delay.store), say(delay.load));
@@ -197,16 +261,25 @@ fn fields(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option<u64>
     if let Some(Contest { runs, candidates, won_by }) = outcome.stats.contest {
         put(json!({ "contest": { "runs": runs, "candidates": candidates, "won_by": won_by } }));
     }
+    if let Some(Languages { largest, accelerated, depth }) = outcome.stats.languages {
+        put(json!({ "automata": { "largest": largest, "accelerated": accelerated, "depth": depth } }));
+    }
+    if !outcome.stats.turns.is_empty() {
+        let told = |t: &EngineTurn| json!({ "engine": t.engine, "why": t.why, "states": t.states });
+        put(json!({ "turns": outcome.stats.turns.iter().map(told).collect::<Value>() }));
+    }
     if !outcome.stats.rounds.is_empty() {
         let rounds: Value = outcome.stats.rounds.iter().map(|r| round_fields(program, r)).collect();
         put(json!({ "rounds": rounds }));
     }
     match &outcome.answer {
         Answer::Fails(trace) => put(json!({
-            "against": against(program, trace.against),
+            "against": against(program, trace),
             "trace_model": trace.model.name(),
             "safe_under_sc": outcome.safe_under_sc,
             "delays": delay_fields(trace),
+            "fewest_delays": outcome.provenance == Some(Provenance::Searched { fewest_delays: true }),
+            "shortened": outcome.provenance == Some(Provenance::Shortened),
             "trace": json::events(program, &trace.events),
         })),
         Answer::Unknown(limit) => put(json!({ "limit": json::limit_name(limit) })),
@@ -226,8 +299,8 @@ fn round_fields(program: &Program, round: &Round) -> Value {
         let thread = program.thread(d.thread);
         json!({
             "thread": thread.name(),
-            "store_line": thread.edge(d.store).line,
-            "load_line": thread.edge(d.load).line,
+            "store_line": program.place(thread.edge(d.store).line).line,
+            "load_line": program.place(thread.edge(d.load).line).line,
             "length": d.length,
         })
     };
@@ -243,12 +316,15 @@ fn round_fields(program: &Program, round: &Round) -> Value {
     })
 }
 
-fn against(program: &Program, against: Against) -> Value {
-    match against {
+fn against(program: &Program, trace: &Trace) -> Value {
+    match trace.against {
         Against::Property(index) => {
             let property = &program.properties()[index];
-            json!({ "line": property.line, "text": property.show(program) })
+            let line = program.place(property.line).line;
+            let indices = steps::failing_case(program, trace).map(|case| case.indices.as_str());
+            json!({ "line": line, "text": property.show(program), "indices": indices })
         }
+        Against::Hang => json!({ "text": "no hang" }),
         Against::Trap(t, error) => json!({ "thread": program.thread(t).name(), "trap": json::trap(error) }),
     }
 }
@@ -263,7 +339,7 @@ mod tests {
 
     fn with(answer: Checked) -> Outcome {
         let (model, engine, stats) = (Model::Tso, "lazy", Stats::default());
-        Outcome { answer, model, engine, safe_under_sc: false, stats, warnings: vec![] }
+        Outcome { answer, model, engine, safe_under_sc: false, provenance: None, stats, warnings: vec![] }
     }
 
     fn violated() -> Outcome {
@@ -274,7 +350,10 @@ mod tests {
     }
 
     fn head(outcome: Outcome, trace: &Trace) -> String {
-        text::blocks(&[headline(&sb(), &outcome, trace)], Style { width: 100, color: false })
+        text::blocks(
+            &[headline(&sb(), &outcome, trace)],
+            Style { width: 100, color: false, local_steps: true },
+        )
     }
 
     #[test]
@@ -295,7 +374,8 @@ mod tests {
     }
 
     fn object(outcome: &Outcome, peak_kb: Option<u64>) -> Value {
-        json::render(document(&sb(), "sb.tso", outcome, peak_kb))
+        let each = [(Asked::Property(0), outcome.clone())];
+        json::render(&document(&sb(), "sb.tso", outcome, &each, peak_kb))
     }
 
     #[test]

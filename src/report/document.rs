@@ -2,29 +2,31 @@
 //!
 //! One file for each question makes a [`Document`] of its answer; `text` and `json` render it. A renderer
 //! knows documents and no answers, so that a new one serves every question, and a new question every
-//! renderer.
+//! renderer. Most of a document is made when a renderer asks for it: a verdict alone costs no run in words.
 
 use super::steps::RunTable;
 use super::table::{Table, Tone};
 use crate::query::{Question, Verdict};
 use serde_json::{Map, Value};
 
-#[derive(Clone, Debug)]
-pub struct Document {
+/// What is made when it is asked for.
+pub type Deferred<'a, T> = Box<dyn Fn() -> T + 'a>;
+
+pub struct Document<'a> {
     pub question: Question,
     pub verdict: Verdict,
     pub file: String,
     /// What the verdict rests on.
-    pub explanation: Vec<Block>,
+    pub explanation: Deferred<'a, Vec<Block>>,
     /// What it took to find it.
-    pub costs: Vec<Block>,
+    pub costs: Deferred<'a, Vec<Block>>,
     /// Things the user should know whatever the verdict is.
     pub warnings: Vec<String>,
     /// What scripts get, in this order.
-    pub fields: Map<String, Value>,
+    pub fields: Deferred<'a, Map<String, Value>>,
 }
 
-impl Document {
+impl Document<'_> {
     /// The verdict, as this question calls it.
     pub fn word(&self) -> &'static str {
         self.question.word(self.verdict)

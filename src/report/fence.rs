@@ -1,12 +1,13 @@
 //! Which cheapest changes repair the program? Each with the user's text around it, or the run that nothing
 //! repairs.
 
-use super::document::{Block, ChangedLines, Document, Fact};
-use super::site::{Side, Site, around, by_line, place};
+use super::document::{Block, ChangedLines, Document, Fact, SourceLine};
+use super::site::{self, Side, Site, around, around_spot, by_line, place};
 use super::{capitalised, count_of, json, limit_reached, peak_memory, robust, steps, triangular};
 use crate::certify::{Counterexample, Remaining, Repair};
-use crate::model::Program;
-use crate::query::repair::{Aim, Change, Cheapest, Enough};
+use crate::model::source_map::Spot;
+use crate::model::{Program, SourceMap};
+use crate::query::repair::{Aim, Change, Cheapest, Enough, Remedy};
 use crate::query::{Answer, Question};
 use serde_json::{Map, Value, json};
 
@@ -20,28 +21,53 @@ pub struct Patient<'a> {
     /// How the program's format writes a fence.
     pub fence: &'static str,
     /// The program's own fences, if the question was which of them can go.
-    pub own: Option<&'a [Change]>,
+    pub own: Option<&'a [Remedy]>,
+    /// What is one change in the text.
+    pub text: &'a SourceMap,
+    pub per: Per,
 }
 
-pub fn document(patient: &Patient<'_>, repair: &Repair, peak_kb: Option<u64>) -> Document {
+/// What a place is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// The text: with all threads and rounds that it unfolds to.
+    Source,
+    /// One thread.
+    Thread,
+}
+
+impl Per {
+    /// As scripts get it.
+    fn name(self) -> &'static str {
+        match self {
+            Per::Source => "source",
+            Per::Thread => "thread",
+        }
+    }
+}
+
+pub fn document<'a>(patient: &'a Patient<'_>, repair: &'a Repair, peak_kb: Option<u64>) -> Document<'a> {
     Document {
         question: Question::Fence,
         verdict: repair.answer.verdict(),
         file: patient.file.to_string(),
-        explanation: match patient.own {
-            Some(own) => vec![superfluous(patient.program, repair, own)],
+        explanation: Box::new(|| match patient.own {
+            Some(own) => vec![superfluous(patient, repair, own)],
             None => explanation(patient, repair),
-        },
-        costs: vec![Block::Facts(costs(repair, peak_kb))],
+        }),
+        costs: Box::new(move || vec![Block::Facts(costs(repair, peak_kb))]),
         warnings: vec![],
-        fields: fields(patient, repair, peak_kb),
+        fields: Box::new(move || fields(patient, repair, peak_kb)),
     }
 }
 
 /// What was found, in one sentence.
-fn reason(repair: &Repair) -> String {
+fn reason(patient: &Patient<'_>, repair: &Repair) -> String {
     match &repair.answer {
-        Answer::Holds(enough) => enough_words(repair.aim, enough),
+        Answer::Holds(enough) => enough_words(patient.per, repair.aim, enough),
+        Answer::Fails(Remaining::UnderSc(_)) if repair.aim == Aim::NoHang => {
+            "the program hangs under SC already, where there are no buffers: no fence helps".to_string()
+        }
         Answer::Fails(Remaining::UnderSc(_)) => {
             "the property fails under SC already, where there are no buffers: no fence helps".to_string()
         }
@@ -52,7 +78,7 @@ fn reason(repair: &Repair) -> String {
     }
 }
 
-fn enough_words(aim: Aim, enough: &Enough) -> String {
+fn enough_words(per: Per, aim: Aim, enough: &Enough) -> String {
     let set = &enough.sets[0];
     if set.is_empty() {
         return format!(
@@ -60,12 +86,17 @@ fn enough_words(aim: Aim, enough: &Enough) -> String {
             achieved(aim, "the program is", "the property holds")
         );
     }
-    let what = in_words(set);
+    let what = match per {
+        Per::Source => format!("{} in the source", in_words(set)),
+        Per::Thread => format!("{}, counted in each thread,", in_words(set)),
+    };
     let make = match (aim, set.len()) {
         (Aim::Robustness, 1) => "makes the program robust",
         (Aim::Robustness, _) => "make the program robust",
         (Aim::Property, 1) => "makes the property hold",
         (Aim::Property, _) => "make the property hold",
+        (Aim::NoHang, 1) => "keeps the program from hanging",
+        (Aim::NoHang, _) => "keep the program from hanging",
         (Aim::Triangular, 1) => "leaves no triangular race",
         (Aim::Triangular, _) => "leave no triangular race",
     };
@@ -84,27 +115,22 @@ fn achieved(aim: Aim, program_is: &str, holds: &str) -> String {
     match aim {
         Aim::Robustness => format!("{program_is} robust"),
         Aim::Property => holds.to_string(),
+        Aim::NoHang => format!("{program_is} without hangs"),
         Aim::Triangular => format!("{program_is} free of triangular races"),
     }
 }
 
 /// `2 fences and 1 locked store`.
-fn in_words(set: &[Change]) -> String {
-    let count = |wanted: fn(&Change) -> bool, noun| match set.iter().filter(|c| wanted(c)).count() as u64 {
-        0 => None,
-        n => Some(count_of(n, noun)),
-    };
-    let kinds = [
-        count(|c| matches!(c, Change::Fence { .. }), "fence"),
-        count(|c| matches!(c, Change::Atomic { .. }), "locked store"),
-        count(|c| matches!(c, Change::Keep { .. }), "fence"),
-    ];
+fn in_words(set: &[Remedy]) -> String {
+    let locked = set.iter().filter(|r| matches!(r.changes[0], Change::Atomic { .. })).count();
+    let count = |n: usize, noun| (n > 0).then(|| count_of(n as u64, noun));
+    let kinds = [count(set.len() - locked, "fence"), count(locked, "locked store")];
     kinds.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
 /// The answer with the text around each change, or the run that remains.
 fn explanation(patient: &Patient<'_>, repair: &Repair) -> Vec<Block> {
-    let reason = format!("{}.", capitalised(&reason(repair)));
+    let reason = format!("{}.", capitalised(&reason(patient, repair)));
     let rest = match &repair.answer {
         Answer::Holds(enough) => changes(patient, enough),
         Answer::Fails(Remaining::UnderSc(trace)) => steps::trace(patient.program, trace).into(),
@@ -124,7 +150,7 @@ fn changes(patient: &Patient<'_>, enough: &Enough) -> Vec<Block> {
         if enough.sets.len() > 1 {
             blocks.push(Block::line(format!("Set {} of {}:", i + 1, enough.sets.len())));
         }
-        blocks.extend(by_line(patient.program, set).iter().map(|changes| shown(patient, changes)));
+        blocks.extend(by_line(patient.program, set).iter().map(|remedies| shown(patient, remedies)));
     }
     if enough.more {
         blocks.push(Block::line("There are more sets of the same cost than these."));
@@ -144,21 +170,55 @@ fn remaining(program: &Program, run: &Counterexample) -> Vec<Block> {
     }
 }
 
-/// Changes of the same lines: whose they are, and then, once, the text around with the new line marked.
-fn shown(patient: &Patient<'_>, changes: &[Change]) -> Block {
-    let places = changes.iter().map(|&change| place(patient.program, change)).collect();
-    let fence = changes.iter().any(|c| matches!(c, Change::Fence { .. })).then_some(patient.fence);
-    let site = changes.first().map(|&c| Site::of(patient.program, c)).filter(Site::is_one_line);
-    let excerpt = |site: Site<'_>| around(patient.source, site.line, fence.zip(Some(site.side)));
-    Block::Change(ChangedLines { places, excerpt: site.map_or(vec![], excerpt) })
+/// Remedies of the same lines: whose they are, and then, once, the text around with the new line marked.
+fn shown(patient: &Patient<'_>, remedies: &[&Remedy]) -> Block {
+    let places = remedies.iter().map(|remedy| told(patient, remedy)).collect();
+    let is_fence = |c: &Change| matches!(c, Change::Fence { .. } | Change::FenceBehind { .. });
+    let fence = remedies.iter().any(|r| is_fence(&r.changes[0])).then_some(patient.fence);
+    let excerpt = match (fence, remedies.first()) {
+        (_, None) => vec![],
+        (Some(fence), Some(Remedy { offset: Some(at), .. })) => {
+            Spot::at(patient.source, *at).map_or(vec![], |spot| around_spot(patient.source, &spot, fence))
+        }
+        (_, Some(remedy)) => {
+            let site = Site::of(patient.program, remedy.changes[0]);
+            let around = || around(patient.source, site.line, fence.zip(Some(site.side)));
+            if site.is_one_line() { around() } else { vec![] }
+        }
+    };
+    let numbered = excerpt.into_iter().map(|line| match line {
+        SourceLine::Old(n, text) => SourceLine::Old(patient.program.place(n).line, text),
+        SourceLine::Marked(n, text) => SourceLine::Marked(patient.program.place(n).line, text),
+        SourceLine::New(text) => SourceLine::New(text),
+    });
+    Block::Change(ChangedLines { places, excerpt: numbered.collect() })
+}
+
+/// ``thread p, in 2 copies: a fence before line 3: `load r, [x]` ``.
+fn told(patient: &Patient<'_>, remedy: &Remedy) -> String {
+    let owner = owner(patient, remedy);
+    let whose = match remedy.copies {
+        1 => format!("thread {owner}"),
+        copies => format!("thread {owner}, in {copies} copies"),
+    };
+    let is_fence = matches!(remedy.changes[0], Change::Fence { .. } | Change::FenceBehind { .. });
+    match remedy.offset.filter(|_| is_fence).and_then(|at| Spot::at(patient.source, at)) {
+        Some(spot) => format!("{whose}: a fence {}", site::told(patient.program, &spot)),
+        None => place(patient.program, &whose, remedy.changes[0]),
+    }
+}
+
+/// The thread, or the template that the threads were made from.
+fn owner<'a>(patient: &Patient<'a>, remedy: &Remedy) -> &'a str {
+    &patient.text.owners[remedy.changes[0].thread().index()]
 }
 
 /// The program's own fences that can go.
-fn superfluous(program: &Program, repair: &Repair, own: &[Change]) -> Block {
+fn superfluous(patient: &Patient<'_>, repair: &Repair, own: &[Remedy]) -> Block {
     let enough = match &repair.answer {
         Answer::Holds(enough) => enough,
         Answer::Unknown(_) | Answer::Fails(Remaining::UnderSc(_)) => {
-            return Block::line(format!("{}.", capitalised(&reason(repair))));
+            return Block::line(format!("{}.", capitalised(&reason(patient, repair))));
         }
         Answer::Fails(Remaining::Whatever { .. }) => {
             return Block::line(
@@ -167,16 +227,16 @@ fn superfluous(program: &Program, repair: &Repair, own: &[Change]) -> Block {
             );
         }
     };
-    let goes: Vec<Change> = own.iter().copied().filter(|f| !enough.sets[0].contains(f)).collect();
+    let goes: Vec<&Remedy> = own.iter().filter(|f| !enough.sets[0].contains(f)).collect();
     let what = achieved(repair.aim, "the program stays", "the property still holds");
     let told = match (own.len(), goes.len()) {
         (0, _) => "The program has no fences.".to_string(),
         (all, 0) => format!("None of the {} can go.", count_of(all as u64, "fence")),
         (all, n) => format!("{n} of {} can go together, and {what}:", count_of(all as u64, "fence")),
     };
-    let item = |fence: Change| {
-        let site = Site::of(program, fence);
-        format!("thread {}: the fence in line {}", site.thread, site.line)
+    let item = |fence: &Remedy| {
+        let site = Site::of(patient.program, fence.changes[0]);
+        format!("thread {}: the fence in line {}", owner(patient, fence), patient.program.place(site.line))
     };
     Block::list(vec![told], goes.into_iter().map(item).collect())
 }
@@ -199,7 +259,8 @@ fn fields(patient: &Patient<'_>, repair: &Repair, peak_kb: Option<u64>) -> Map<S
     let mut put = |more: Value| json::put(&mut fields, more);
     put(json!({
         "for": aim_name(repair.aim),
-        "reason": reason(repair),
+        "reason": reason(patient, repair),
+        "per": patient.per.name(),
         "allowed": repair.allowed,
         "cores": repair.cores,
         "checks": repair.checks,
@@ -219,8 +280,8 @@ fn fields(patient: &Patient<'_>, repair: &Repair, peak_kb: Option<u64>) -> Map<S
 }
 
 fn enough_fields(patient: &Patient<'_>, enough: &Enough) -> Value {
-    let one = |change: &Change| change_fields(patient.program, *change);
-    let set = |set: &Vec<Change>| set.iter().map(one).collect::<Value>();
+    let one = |remedy: &Remedy| remedy_fields(patient, remedy);
+    let set = |set: &Vec<Remedy>| set.iter().map(one).collect::<Value>();
     let (cost, optimal) = (enough.cost, enough.cheapest == Cheapest::Proved);
     match patient.own {
         Some(own) => json!({
@@ -239,22 +300,32 @@ fn enough_fields(patient: &Patient<'_>, enough: &Enough) -> Value {
     }
 }
 
-fn change_fields(program: &Program, change: Change) -> Value {
-    let site = Site::of(program, change);
-    let kind = match change {
-        Change::Fence { .. } | Change::Keep { .. } => "fence",
-        Change::Atomic { .. } => "atomic",
+fn remedy_fields(patient: &Patient<'_>, remedy: &Remedy) -> Value {
+    let change = remedy.changes[0];
+    let site = Site::of(patient.program, change);
+    let spot = remedy.offset.and_then(|at| Spot::at(patient.source, at));
+    let at = patient.program.place(spot.as_ref().map_or(site.line, |spot| spot.line));
+    let (kind, place) = match change {
+        Change::Fence { .. } if site.side == Side::Behind && remedy.offset.is_some() => ("fence", "before"),
+        Change::Fence { .. } | Change::Keep { .. } => ("fence", site.side.name()),
+        Change::FenceBehind { .. } => ("fence", "edge"),
+        Change::Atomic { .. } => ("atomic", site.side.name()),
     };
     let mut object = json!({
-        "thread": site.thread,
-        "after_line": site.after,
-        "line": site.line,
-        "place": site.side.name(),
-        "label": site.label,
+        "thread": owner(patient, remedy),
+        "after_line": patient.program.place(site.after).line,
+        "line": at.line,
+        "place": place,
+        "label": spot.and_then(|spot| spot.label()).or(site.label),
         "kind": kind,
+        "copies": remedy.copies,
+        "per": patient.per.name(),
     });
     if site.side == Side::Behind {
-        object["after_lines"] = site.ends.iter().copied().collect();
+        object["after_lines"] = site.ends.iter().map(|&line| patient.program.place(line).line).collect();
+    }
+    if let Some(file) = at.file {
+        object["file"] = file.into();
     }
     object
 }
@@ -263,6 +334,7 @@ fn aim_name(aim: Aim) -> &'static str {
     match aim {
         Aim::Robustness => "robustness",
         Aim::Property => "property",
+        Aim::NoHang => "no-hang",
         Aim::Triangular => "triangular",
     }
 }

@@ -4,13 +4,13 @@
 //! The fields that answers to several questions share are made here; the others where the document is.
 
 use super::document::Document;
-use crate::model::{Program, Value as Number};
+use crate::model::{Instr, Program, Value as Number};
 use crate::query::{Act, AttackCount, Event, Limit, Question, Source, Stats, Trap, Verdict};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-pub fn render(document: Document) -> Value {
-    document.fields.into()
+pub fn render(document: &Document<'_>) -> Value {
+    (document.fields)().into()
 }
 
 /// What every answer says.
@@ -67,10 +67,14 @@ pub fn event(program: &Program, event: &Event) -> Value {
     let thread = program.thread(event.thread());
     let edge = thread.edge(event.edge);
     let text = if edge.text.is_empty() { thread.show_instr(program, &edge.instr) } else { edge.text.clone() };
+    let kind = match (&edge.instr, event.kind) {
+        (Instr::Assert(_), _) => "assert",
+        (_, kind) => kind.name(),
+    };
     let mut fields = object(json!({
         "thread": thread.name(),
-        "kind": event.kind.name(),
-        "line": edge.line,
+        "kind": kind,
+        "line": program.place(edge.line).line,
         "text": text,
     }));
     let mut add = |name: &str, value: Option<Value>| {
@@ -78,6 +82,7 @@ pub fn event(program: &Program, event: &Event) -> Value {
             fields.insert(name.to_string(), value);
         }
     };
+    add("file", program.place(edge.line).file.map(Value::from));
     add("address", event.address.map(|a| program.cell_name(a).into()));
     add("value", event.value.map(Number::into));
     add("written", event.written.map(Number::into));
@@ -127,7 +132,10 @@ pub fn limit_name(limit: &Limit) -> &'static str {
         Limit::Iterations(_) => "iterations",
         Limit::ProgramSize(_) => "program size",
         Limit::Additive => "additive",
+        Limit::Overshadowed => "overshadowed",
         Limit::FrozenBuffers => "frozen buffers",
+        Limit::Undefined(_) => "undefined",
+        Limit::Growing => "growing registers",
     }
 }
 

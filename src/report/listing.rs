@@ -134,7 +134,7 @@ fn thread_rows(program: &Program, t: ThreadId, loc: Loc, facts: &Facts, table: &
         return table.row(row);
     }
     for (k, (_, edge)) in edges.iter().enumerate() {
-        let line = if edge.line == 0 { String::new() } else { edge.line.to_string() };
+        let line = program.place(edge.line).short();
         let first = k == 0;
         let mut row = vec![if first { place(program, t, loc) } else { plain("") }];
         row.push(Cell::new(line, Tone::Quiet));
@@ -177,7 +177,7 @@ fn properties(program: &Program, color: Color) -> String {
     }
     let mut table = Table::new(vec![Align::Right, Align::Left]);
     for property in program.properties() {
-        let line = if property.line == 0 { String::new() } else { property.line.to_string() };
+        let line = program.place(property.line).short();
         table.row(vec![Cell::new(line, Tone::Quiet), plain(property.show(program))]);
     }
     format!("properties\n{}", table.render(INDENT, color))

@@ -6,16 +6,21 @@
 //! lists final states as herd does; `listing` and `dot` show programs. Nothing here searches, reads files or
 //! knows a terminal; width and colour are arguments.
 
+pub mod certificate;
 pub mod check;
 pub mod document;
 pub mod dot;
+pub mod dve;
 pub mod fence;
+pub mod hang;
 pub mod json;
 pub mod listing;
+pub mod liveness;
 pub mod outcomes;
 pub mod robust;
 pub mod site;
 pub mod steps;
+pub mod synthesis;
 pub mod table;
 pub mod text;
 pub mod triangular;
@@ -42,10 +47,20 @@ pub fn limit_reached(limit: &Limit) -> String {
         Limit::Additive => {
             "no further delay is left to add; only exact extension can prove safety".to_string()
         }
+        Limit::Overshadowed => {
+            "an error of a thread comes first, so that it cannot be told whether the assertion fails"
+                .to_string()
+        }
+        Limit::Growing => {
+            "what a waiting thread can still do has no end in sight; its registers may grow".to_string()
+        }
         Limit::FrozenBuffers => {
             "the property may hold inside a `lock` block, where other threads' buffers are \
                                  frozen; the lazy engine cannot see that, the explicit one can"
                 .to_string()
+        }
+        Limit::Undefined(why) => {
+            format!("what is asked about has no value in a state that can be reached: {why}")
         }
     }
 }

@@ -3,22 +3,27 @@
 
 use super::document::{Block, Document, Fact};
 use super::table::{Align, Cell, Table, Tone};
-use super::{capitalised, json, limit_reached, peak_memory, shortened, steps};
-use crate::certify::Robustness;
+use super::{capitalised, count_of, json, limit_reached, peak_memory, shortened, steps};
+use crate::certify::{Confirmed, Robustness};
 use crate::model::Program;
-use crate::query::{Answer, AttackCount, Event, Model, Question, Relation, Stats, Witness};
+use crate::query::{Answer, AttackCount, Event, Limit, Model, Question, Relation, Stats, Witness};
 use serde_json::{Map, Value, json};
 
-pub fn document(program: &Program, file: &str, found: &Robustness, peak_kb: Option<u64>) -> Document {
-    let facts = attacks(&found.attacks).into_iter().chain(spent(&found.stats, peak_kb));
+pub fn document<'a>(
+    program: &'a Program,
+    file: &'a str,
+    found: &'a Robustness,
+    peak_kb: Option<u64>,
+) -> Document<'a> {
+    let facts = move || attacks(&found.attacks).into_iter().chain(spent(&found.stats, peak_kb)).collect();
     Document {
         question: Question::Robust,
         verdict: found.answer.verdict(),
         file: file.to_string(),
-        explanation: explanation(program, found),
-        costs: vec![Block::Facts(facts.collect())],
+        explanation: Box::new(|| explanation(program, found)),
+        costs: Box::new(move || vec![Block::Facts(facts())]),
         warnings: vec![],
-        fields: fields(program, file, found, peak_kb),
+        fields: Box::new(move || fields(program, file, found, peak_kb)),
     }
 }
 
@@ -41,12 +46,28 @@ fn explanation(program: &Program, found: &Robustness) -> Vec<Block> {
         Answer::Holds(()) => {
             vec![Block::line(format!("SC and TSO have the same behaviours: {reason}."))]
         }
-        Answer::Fails(witness) => story(program, witness),
+        Answer::Fails(witness) => match &found.all {
+            Some((all, limit)) => pairs(program, all, limit.as_ref()),
+            None => story(program, witness),
+        },
         Answer::Unknown(_) => {
             let reason = capitalised(&reason);
             vec![Block::line(format!("{reason}; {states} states were visited, and no witness was found."))]
         }
     }
+}
+
+/// Every harmful pair, and the story of the first.
+fn pairs(program: &Program, all: &[Confirmed<Witness>], limit: Option<&Limit>) -> Vec<Block> {
+    let one = |w: &Confirmed<Witness>| {
+        let [store, load] = [w.store, w.load].map(|k| in_words(program, &w.events[k]));
+        format!("{} delays {store} past {load}", program.thread(w.thread()).name())
+    };
+    let head = format!("{} with effect:", count_of(all.len() as u64, "store–load pair"));
+    let more = limit.map(|limit| Block::line(format!("There may be more: {}.", limit_reached(limit))));
+    let first = Block::line("A run for the first:");
+    let listed = Block::list(vec![head], all.iter().map(one).collect());
+    [listed].into_iter().chain(more).chain([first]).chain(story(program, &all[0])).collect()
 }
 
 pub fn story(program: &Program, witness: &Witness) -> Vec<Block> {
@@ -58,10 +79,10 @@ pub fn story(program: &Program, witness: &Witness) -> Vec<Block> {
     vec![
         Block::lines([delays].into_iter().chain(way).collect()),
         Block::line(
-            "No SC run can look like this. Each of these steps would have to come before the next, in a circle:",
+            "No SC run can look like this. Each of these steps would have to come before the next, in a cycle:",
         ),
-        Block::Table(circle(program, witness)),
-        Block::line("The run, with the steps of the circle marked:"),
+        Block::Table(cycle_table(program, witness)),
+        Block::line("The run, with the steps of the cycle marked:"),
         steps::run(program, Model::Tso, &witness.events, &starred),
     ]
 }
@@ -73,7 +94,7 @@ pub(super) fn on_the_way(program: &Program, events: &[Event], path: &[usize]) ->
 }
 
 /// The happens-before cycle, one row for each of its events, beginning with the delayed store.
-fn circle(program: &Program, witness: &Witness) -> Table {
+fn cycle_table(program: &Program, witness: &Witness) -> Table {
     let mut cycle = witness.cycle.clone();
     let first = |wanted: &dyn Fn(usize) -> bool| cycle.iter().position(|(k, _)| wanted(*k));
     let store = first(&|k| k == witness.store);
@@ -82,7 +103,7 @@ fn circle(program: &Program, witness: &Witness) -> Table {
     let mut table = Table::new(vec![Align::Left, Align::Right, Align::Left, Align::Left, Align::Left]);
     for (i, &(k, relation)) in cycle.iter().enumerate() {
         let next = cycle[(i + 1) % cycle.len()].0;
-        let closed = if i + 1 == cycle.len() { ": the circle is closed" } else { "" };
+        let closed = if i + 1 == cycle.len() { ": the cycle is closed" } else { "" };
         table.row(vec![
             Cell::new("row", Tone::Quiet),
             Cell::new((k + 1).to_string(), Tone::Quiet),
@@ -99,7 +120,7 @@ pub(super) fn in_words(program: &Program, event: &Event) -> String {
     let line = program.thread(event.thread()).edge(event.edge).line;
     match line {
         0 => format!("`{}`", plain(program, event)),
-        line => format!("`{}` (line {line})", plain(program, event)),
+        line => format!("`{}` (line {})", plain(program, event), program.place(line)),
     }
 }
 
@@ -156,9 +177,13 @@ fn fields(program: &Program, file: &str, found: &Robustness, peak_kb: Option<u64
         "attacks": json::attacks(&found.attacks),
     }));
     match &found.answer {
-        Answer::Fails(found) => put(json!({ "witness": witness_fields(program, found) })),
+        Answer::Fails(witness) => put(json!({ "witness": witness_fields(program, witness) })),
         Answer::Unknown(limit) => put(json!({ "limit": json::limit_name(limit) })),
         Answer::Holds(()) => {}
+    }
+    if let Some((all, limit)) = &found.all {
+        let witnesses: Value = all.iter().map(|w| witness_fields(program, w)).collect();
+        put(json!({ "witnesses": witnesses, "all_witnesses": limit.is_none() }));
     }
     fields
 }
@@ -186,7 +211,7 @@ mod tests {
     use crate::report::steps::tests::{sb, sb_trace};
     use crate::report::text::{self, Style};
 
-    const STYLE: Style = Style { width: 100, color: false };
+    const STYLE: Style = Style { width: 100, color: false, local_steps: true };
 
     /// The witness that is found, up to the run.
     #[track_caller]
@@ -211,16 +236,16 @@ mod tests {
         let expected = "\
 Thread p0 delays `store [x], 1` (line 3) past `load r, [y]` (line 4).
 
-No SC run can look like this. Each of these steps would have to come before the next, in a circle:
+No SC run can look like this. Each of these steps would have to come before the next, in a cycle:
 
   row  1  p0  store [x], 1  comes before row 3 in its thread
   row  3  p0  load r, [y]   reads y as it was before row 6 writes it
   row  6  p1  flush y       is where the store of row 2 reaches memory
   row  2  p1  store [y], 1  comes before row 4 in its thread
   row  4  p1  load r, [x]   reads x as it was before row 5 writes it
-  row  5  p0  flush x       is where the store of row 1 reaches memory: the circle is closed
+  row  5  p0  flush x       is where the store of row 1 reaches memory: the cycle is closed
 
-The run, with the steps of the circle marked:
+The run, with the steps of the cycle marked:
 
         p0            p1            line                                 buffer
   *  1  store [x], 1                   3  x = 1 waits in the buffer      x=1
@@ -244,14 +269,14 @@ The run, with the steps of the circle marked:
 Thread p delays `store [x], 1` (line 4) past `load r, [y]` (line 6).
 On the way: `store [x], 1` (line 4) (8 times).
 
-No SC run can look like this. Each of these steps would have to come before the next, in a circle:
+No SC run can look like this. Each of these steps would have to come before the next, in a cycle:
 
   row   1  p  store [x], 1  comes before row 10 in its thread
   row  10  p  load r, [y]   reads y as it was before row 12 writes it
   row  12  q  flush y       is where the store of row 11 reaches memory
   row  11  q  store [y], 1  comes before row 14 in its thread
   row  14  q  load r, [x]   reads x as it was before row 15 writes it
-  row  15  p  flush x       is where the store of row 1 reaches memory: the circle is closed
+  row  15  p  flush x       is where the store of row 1 reaches memory: the cycle is closed
 ",
         );
     }
@@ -265,13 +290,13 @@ No SC run can look like this. Each of these steps would have to come before the 
             "
 Thread t2 delays `store [x], 2` (line 1) past `load s, [y]` (line 1).
 
-No SC run can look like this. Each of these steps would have to come before the next, in a circle:
+No SC run can look like this. Each of these steps would have to come before the next, in a cycle:
 
   row  1  t2  store [x], 2  comes before row 2 in its thread
   row  2  t2  load s, [y]   reads y as it was before row 6 writes it
   row  6  t1  flush y       is in one block with row 4, and so one step
   row  4  t1  load r, [x]   reads x as it was before row 8 writes it
-  row  8  t2  flush x       is where the store of row 1 reaches memory: the circle is closed
+  row  8  t2  flush x       is where the store of row 1 reaches memory: the cycle is closed
 ",
         );
     }
@@ -285,7 +310,7 @@ No SC run can look like this. Each of these steps would have to come before the 
             "
 Thread p delays `store [x], 1` (line 1) past `load r, [y]` (line 1).
 
-No SC run can look like this. Each of these steps would have to come before the next, in a circle:
+No SC run can look like this. Each of these steps would have to come before the next, in a cycle:
 
   row  1  p  store [x], 1  comes before row 2 in its thread
   row  2  p  load r, [y]   reads y as it was before row 4 writes it
@@ -293,7 +318,7 @@ No SC run can look like this. Each of these steps would have to come before the 
   row  5  s  load r, [y]   comes before row 6 in its thread
   row  6  s  store [x], 2  reaches memory in row 7
   row  7  s  flush x       writes x before row 8 does
-  row  8  p  flush x       is where the store of row 1 reaches memory: the circle is closed
+  row  8  p  flush x       is where the store of row 1 reaches memory: the cycle is closed
 ",
         );
     }

@@ -1,8 +1,9 @@
 //! Where can the user find a change? Its thread, its line, and the user's text around it.
 
 use super::document::SourceLine;
+use crate::model::source_map::Spot;
 use crate::model::{Edge, Loc, Program};
-use crate::query::repair::Change;
+use crate::query::repair::{Change, Remedy};
 use std::collections::BTreeSet;
 
 /// Where the user can find a change.
@@ -40,6 +41,11 @@ impl<'a> Site<'a> {
                 (at, Side::Behind, leads_to(at).max_by_key(|e| e.line))
             }
             Change::Fence { at, .. } => (at, Side::Before, thread.edges_from(at).first().map(|(_, e)| *e)),
+            Change::FenceBehind { edge, .. } => {
+                let at = thread.edge(edge).to;
+                let next = thread.edges_from(at).first().map(|(_, e)| *e);
+                (at, Side::Before, next.or(Some(thread.edge(edge))))
+            }
             Change::Atomic { store: id, .. } | Change::Keep { fence: id, .. } => {
                 (thread.edge(id).from, Side::At, Some(thread.edge(id)))
             }
@@ -87,22 +93,44 @@ impl Side {
 }
 
 /// ``thread p: a fence before line 3, at `wait`: `load r, [x]` ``.
-pub fn place(program: &Program, change: Change) -> String {
+pub fn place(program: &Program, whose: &str, change: Change) -> String {
     let site = Site::of(program, change);
     let what = match (change, site.side) {
-        (Change::Fence { .. }, Side::Behind) => "a fence at its end, behind",
-        (Change::Fence { .. }, _) => "a fence before",
+        (Change::Fence { .. } | Change::FenceBehind { .. }, Side::Behind) => "a fence at its end, behind",
+        (Change::Fence { .. } | Change::FenceBehind { .. }, _) => "a fence before",
         (Change::Atomic { .. }, _) => "a locked store in",
         (Change::Keep { .. }, _) => "the fence in",
     };
     let label = site.label.map_or(String::new(), |l| format!(", at `{l}`"));
     if !site.is_one_line() {
-        let lines: Vec<String> = site.ends.iter().map(u32::to_string).collect();
+        let lines: Vec<String> = site.ends.iter().map(|&line| program.place(line).to_string()).collect();
         let s = if lines.len() == 1 { "" } else { "s" };
-        return format!("thread {}: {what} line{s} {}{label}", site.thread, listed(&lines));
+        return format!("{whose}: {what} line{s} {}{label}", listed(&lines));
     }
-    let line = if site.line == 0 { String::new() } else { format!(" line {}{label}:", site.line) };
-    format!("thread {}: {what}{line} `{}`", site.thread, site.instruction)
+    let line =
+        if site.line == 0 { String::new() } else { format!(" line {}{label}:", program.place(site.line)) };
+    format!("{whose}: {what}{line} `{}`", site.instruction)
+}
+
+/// The lines around a place of the text, with a new one at the very place.
+pub fn around_spot(source: &str, spot: &Spot<'_>, inserted: &str) -> Vec<SourceLine> {
+    let lines: Vec<&str> = source.lines().collect();
+    let old = |n: u32| Some(SourceLine::Old(n, lines.get(n.checked_sub(1)? as usize)?.to_string()));
+    let [head, new, tail] = spot.rows(source, inserted);
+    let before = (spot.line.saturating_sub(CONTEXT)..spot.line).filter_map(old);
+    let head = head.map(|head| SourceLine::Old(spot.line, head));
+    let here = [new.map(SourceLine::New), tail.map(|tail| SourceLine::Old(spot.line, tail))];
+    let behind = (spot.line + 1..spot.line + CONTEXT).filter_map(old);
+    before.chain(head).chain(here.into_iter().flatten()).chain(behind).collect()
+}
+
+/// ``before line 3, before the label `wait` ``, or ``before line 3: `load r, [x]` ``.
+pub fn told(program: &Program, spot: &Spot<'_>) -> String {
+    let line = program.place(spot.line);
+    match spot.label() {
+        Some(label) => format!("before line {line}, before the label `{label}`"),
+        None => format!("before line {line}: `{}`", spot.words()),
+    }
 }
 
 /// `3`, `3 and 5`, `3, 5 and 7`.
@@ -114,18 +142,21 @@ fn listed(words: &[String]) -> String {
     }
 }
 
-/// Changes in the order of the text, those of one line together.
-pub fn by_line(program: &Program, set: &[Change]) -> Vec<Vec<Change>> {
-    let mut groups: Vec<((Side, u32), Vec<Change>)> = Vec::new();
-    for &change in set {
-        let Site { side, line, .. } = Site::of(program, change);
-        let key = (side, line);
-        match groups.iter_mut().find(|(k, _)| *k == key && line != 0) {
-            Some((_, group)) => group.push(change),
-            None => groups.push((key, vec![change])),
+/// Remedies in the order of the text, those of one line together.
+pub fn by_line<'r>(program: &Program, set: &'r [Remedy]) -> Vec<Vec<&'r Remedy>> {
+    let key = |remedy: &Remedy| {
+        let Site { side, line, .. } = Site::of(program, remedy.changes[0]);
+        (line != 0).then_some((side, line, remedy.offset))
+    };
+    let mut groups: Vec<Vec<&Remedy>> = Vec::new();
+    for remedy in set {
+        let own = key(remedy);
+        match groups.iter_mut().find(|group| own.is_some() && key(group[0]) == own) {
+            Some(group) => group.push(remedy),
+            None => groups.push(vec![remedy]),
         }
     }
-    groups.into_iter().map(|(_, group)| group).collect()
+    groups
 }
 
 /// Lines of the user's text before and behind a change.

@@ -8,8 +8,10 @@
 use super::document::{Block, Paragraph};
 use super::table::Tone;
 use super::{equation, trap_words};
-use crate::model::{Addr, Atom, Expr, Instr, Program, PropertyKind, Thread, ThreadId, UnOp, Value};
-use crate::query::{Against, Event, EventKind, Model, Source, Trace};
+use crate::model::{
+    Addr, Atom, Case, Expr, Instr, Loc, Pred, Program, PropertyKind, Thread, ThreadId, UnOp, Value,
+};
+use crate::query::{Against, Event, EventKind, Model, Source, Trace, at};
 use std::collections::VecDeque;
 
 /// The steps of a run.
@@ -24,8 +26,11 @@ pub struct RunTable {
 #[derive(Clone, Debug)]
 pub struct RunRow {
     pub starred: bool,
+    /// A step between those that touch memory, without a choice, and not the last one of all.
+    pub local: bool,
     pub thread: usize,
-    pub line: u32,
+    /// In the words of a column, empty if there is none.
+    pub line: String,
     pub text: String,
     pub tone: Tone,
     /// The thread inside a `lock` … `unlock` block, and how its bar looks in this row.
@@ -41,6 +46,11 @@ pub fn trace(program: &Program, trace: &Trace) -> [Block; 2] {
     let (steps, simulation) = walked(program, trace.model, &trace.events, &[]);
     let lines = vec![ending(program, trace, &simulation)];
     [Block::Run(steps), Block::Paragraph(Paragraph { lines, items: vec![], tone: Tone::Bad })]
+}
+
+/// The case of a quantified property that the last state of the run is against, if it is against such a one.
+pub fn failing_case<'a>(program: &'a Program, trace: &Trace) -> Option<&'a Case> {
+    walked(program, trace.model, &trace.events, &[]).1.failing_case(trace)
 }
 
 /// A run, with a star in front of some of its events.
@@ -62,6 +72,9 @@ fn walked<'a>(
     for &k in starred {
         rows[k].starred = true;
     }
+    if let Some(last) = rows.last_mut() {
+        last.local = false;
+    }
     let threads = threads.into_iter().map(|t| program.thread(t).name().to_string()).collect();
     (RunTable { threads, rows }, simulation)
 }
@@ -71,6 +84,7 @@ struct Simulation<'a> {
     program: &'a Program,
     model: Model,
     memory: Vec<Value>,
+    at: Vec<Loc>,
     registers: Vec<Vec<Value>>,
     buffers: Vec<VecDeque<(Addr, Value)>>,
     owner: Option<ThreadId>,
@@ -89,6 +103,7 @@ impl<'a> Simulation<'a> {
             program,
             model,
             memory: program.initial_memory().to_vec(),
+            at: threads.iter().map(Thread::initial).collect(),
             registers: threads.iter().map(|t| vec![0; t.registers().len()]).collect(),
             buffers: vec![VecDeque::new(); threads.len()],
             owner: None,
@@ -112,8 +127,9 @@ impl<'a> Simulation<'a> {
             && (event.kind == EventKind::Flush || event.kind == EventKind::Store && self.model == Model::Tso);
         RunRow {
             starred: false,
+            local: quiet && !matches!(edge.instr, Instr::Any { .. }),
             thread: self.places[t.index()],
-            line: edge.line,
+            line: self.program.place(edge.line).short(),
             text: instruction(self.program, thread, event),
             tone: if quiet || event.kind == EventKind::Flush { Tone::Quiet } else { Tone::Plain },
             block: self.block(t, event, &edge.instr).map(|(owner, bar)| (self.places[owner.index()], bar)),
@@ -126,6 +142,9 @@ impl<'a> Simulation<'a> {
     /// Lets the event happen, and says what it did.
     fn effect(&mut self, index: usize, event: &Event, instr: &Instr) -> (String, Tone) {
         let (t, value) = (event.thread(), event.value.unwrap_or_default());
+        if event.kind != EventKind::Flush {
+            self.at[t.index()] = self.program.thread(t).edge(event.edge).to;
+        }
         if let Some(dst) = instr.target().filter(|_| event.kind != EventKind::Flush) {
             self.registers[t.index()][dst.index()] = value;
         }
@@ -190,12 +209,21 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn value(&self, atom: &Atom) -> Option<Value> {
+    fn value(&self, atom: &Atom) -> Value {
         match atom {
-            Atom::At(..) => None,
-            Atom::Reg(t, r) => Some(self.registers[t.index()][r.index()]),
-            Atom::Mem(a) => Some(self.memory[a.index()]),
+            Atom::At(t, locs) => at(self.at[t.index()], locs),
+            Atom::Reg(t, r) => self.registers[t.index()][r.index()],
+            Atom::Mem(a) => self.memory[a.index()],
         }
+    }
+
+    fn failing_case(&self, trace: &Trace) -> Option<&'a Case> {
+        let Against::Property(index) = trace.against else { return None };
+        self.program.properties()[index].cases.iter().find(|case| self.has(&case.pred))
+    }
+
+    fn has(&self, pred: &Pred) -> bool {
+        pred.eval(&|atom| self.value(atom)).is_ok_and(|value| value != 0)
     }
 }
 
@@ -235,28 +263,33 @@ fn ending(program: &Program, trace: &Trace, simulation: &Simulation) -> String {
             match trace.events.iter().rfind(|e| e.trap.is_some()) {
                 Some(e) => format!(
                     "{words} in line {}: {}",
-                    thread.edge(e.edge).line,
+                    program.place(thread.edge(e.edge).line),
                     instruction(program, thread, e)
                 ),
                 None => words,
             }
         }
+        Against::Hang => "from here on memory never changes, and not all threads end".to_string(),
         Against::Property(index) => {
             let property = &program.properties()[index];
-            let place =
-                if property.line == 0 { String::new() } else { format!(" in line {}", property.line) };
+            let place = if property.line == 0 {
+                String::new()
+            } else {
+                format!(" in line {}", program.place(property.line))
+            };
             let verb = match property.kind {
                 PropertyKind::Forbid | PropertyKind::Never => "forbidden",
-                PropertyKind::Exists => "found, as asked",
+                PropertyKind::Exists => "reachable, as asked",
                 PropertyKind::Forall => "not what is required",
             };
-            let mut values: Vec<String> = Vec::new();
-            property.pred.for_each_atom(&mut |atom| {
-                if let Some(v) = simulation.value(atom) {
-                    let text = equation(&program.show_atom(atom), v);
-                    if !values.contains(&text) {
-                        values.push(text);
-                    }
+            let case = simulation.failing_case(trace);
+            let (pred, indices) =
+                case.map_or((&property.pred, None), |case| (&case.pred, Some(case.indices.clone())));
+            let mut values: Vec<String> = Vec::from_iter(indices);
+            pred.for_each_atom(&mut |atom| {
+                let text = equation(&program.show_atom(atom), simulation.value(atom));
+                if !matches!(atom, Atom::At(..)) && !values.contains(&text) {
+                    values.push(text);
                 }
             });
             let values = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };

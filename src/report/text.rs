@@ -2,7 +2,8 @@
 //!
 //! Blocks are set apart by empty lines. Runs have one row for each event and one column for each thread: the
 //! instruction stands in its thread's column, as the file has it; to the right, what it did. If the columns
-//! do not fit the width, there is one, with the thread's name in front.
+//! do not fit the width, there is one, with the thread's name in front. Local steps between those that touch
+//! memory are folded away, unless they are asked for: rows keep the numbers of their events.
 
 use super::document::{Block, ChangedLines, Document, Fact, Paragraph, SourceLine};
 use super::steps::{RunRow, RunTable};
@@ -14,6 +15,8 @@ pub struct Style {
     /// Letters in a line.
     pub width: usize,
     pub color: bool,
+    /// Whether runs are shown with their local steps.
+    pub local_steps: bool,
 }
 
 impl Style {
@@ -27,7 +30,7 @@ const INDENT: usize = 2;
 const LABEL: usize = 14;
 
 /// The first line: the verdict, behind the file's name if there are several files.
-pub fn verdict(document: &Document, name_file: bool, style: Style) -> String {
+pub fn verdict(document: &Document<'_>, name_file: bool, style: Style) -> String {
     let tone = match document.verdict {
         Verdict::Holds => Tone::Good,
         Verdict::Fails => Tone::Bad,
@@ -38,8 +41,8 @@ pub fn verdict(document: &Document, name_file: bool, style: Style) -> String {
 }
 
 /// What the verdict rests on.
-pub fn explanation(document: &Document, style: Style) -> String {
-    blocks(&document.explanation, style)
+pub fn explanation(document: &Document<'_>, style: Style) -> String {
+    blocks(&(document.explanation)(), style)
 }
 
 /// Blocks with an empty line between any two.
@@ -48,8 +51,8 @@ pub fn blocks(blocks: &[Block], style: Style) -> String {
 }
 
 /// What it took to find it.
-pub fn costs(document: &Document, style: Style) -> String {
-    document.costs.iter().map(|b| format!("\n{}", block(b, style))).collect()
+pub fn costs(document: &Document<'_>, style: Style) -> String {
+    (document.costs)().iter().map(|b| format!("\n{}", block(b, style))).collect()
 }
 
 fn block(block: &Block, style: Style) -> String {
@@ -87,8 +90,10 @@ fn changed(change: &ChangedLines, style: Style) -> String {
 }
 
 fn run(steps: &RunTable, style: Style) -> String {
-    let wide = table(steps, Columns::PerThread);
-    let table = if wide.width(INDENT) <= style.width { wide } else { table(steps, Columns::One) };
+    let local_steps = style.local_steps;
+    let wide = table(steps, Columns::PerThread, local_steps);
+    let fits = wide.width(INDENT) <= style.width;
+    let table = if fits { wide } else { table(steps, Columns::One, local_steps) };
     table.render(INDENT, style.color())
 }
 
@@ -99,14 +104,15 @@ enum Columns {
     One,
 }
 
-fn table(steps: &RunTable, columns: Columns) -> Table {
+fn table(steps: &RunTable, columns: Columns, local_steps: bool) -> Table {
     let shown = if columns == Columns::PerThread { steps.threads.len() } else { 2 };
     let mut aligned = vec![Align::Left, Align::Right];
     aligned.extend(vec![Align::Left; shown]);
     aligned.extend([Align::Right, Align::Left, Align::Left]);
     let mut table = Table::new(aligned);
     table.row(heading(steps, columns));
-    for (k, row) in steps.rows.iter().enumerate() {
+    let shown = |row: &RunRow| local_steps || row.starred || !row.local;
+    for (k, row) in steps.rows.iter().enumerate().filter(|(_, row)| shown(row)) {
         let star = if row.starred { "*" } else { "" };
         let mut cells = vec![Cell::new(star, Tone::Bad), Cell::new((k + 1).to_string(), Tone::Quiet)];
         match columns {
@@ -116,8 +122,7 @@ fn table(steps: &RunTable, columns: Columns) -> Table {
                 cells.push(in_column(row, row.thread));
             }
         }
-        let line = if row.line == 0 { String::new() } else { row.line.to_string() };
-        cells.push(Cell::new(line, Tone::Quiet));
+        cells.push(Cell::new(row.line.clone(), Tone::Quiet));
         cells.push(Cell::new(row.effect.clone(), row.effect_tone));
         cells.push(Cell::new(row.buffer.clone().unwrap_or_default(), Tone::Plain));
         table.row(cells);
@@ -133,7 +138,7 @@ fn heading(steps: &RunTable, columns: Columns) -> Vec<Cell> {
         }
         Columns::One => cells.extend([Cell::default(), Cell::default()]),
     }
-    let lines = if steps.rows.iter().any(|row| row.line != 0) { "line" } else { "" };
+    let lines = if steps.rows.iter().any(|row| !row.line.is_empty()) { "line" } else { "" };
     let buffers = if steps.rows.iter().any(|row| row.buffer.is_some()) { "buffer" } else { "" };
     cells.push(Cell::new(lines, Tone::Quiet));
     cells.push(Cell::default());

@@ -9,20 +9,28 @@ use crate::model::Program;
 use crate::query::{Answer, Model, Question, Race};
 use serde_json::{Map, Value, json};
 
-pub fn document(program: &Program, file: &str, found: &RaceFreedom, peak_kb: Option<u64>) -> Document {
-    let attackers = count_of(found.attackers as u64, "thread");
-    let which = "with a load behind a store, of what others may write";
-    let attackers = Fact::new("attackers", format!("{attackers} {which}"));
-    let facts = [attackers].into_iter().chain(spent(&found.stats, peak_kb));
+pub fn document<'a>(
+    program: &'a Program,
+    file: &'a str,
+    found: &'a RaceFreedom,
+    peak_kb: Option<u64>,
+) -> Document<'a> {
     Document {
         question: Question::Triangular,
         verdict: found.answer.verdict(),
         file: file.to_string(),
-        explanation: explanation(program, found),
-        costs: vec![Block::Facts(facts.collect())],
+        explanation: Box::new(|| explanation(program, found)),
+        costs: Box::new(move || vec![Block::Facts(costs(found, peak_kb))]),
         warnings: vec![],
-        fields: fields(program, file, found, peak_kb),
+        fields: Box::new(move || fields(program, file, found, peak_kb)),
     }
+}
+
+fn costs(found: &RaceFreedom, peak_kb: Option<u64>) -> Vec<Fact> {
+    let attackers = count_of(found.attackers as u64, "thread");
+    let which = "with a load behind a store, of what others may write";
+    let attackers = Fact::new("attackers", format!("{attackers} {which}"));
+    [attackers].into_iter().chain(spent(&found.stats, peak_kb)).collect()
 }
 
 /// Why the answer is what it is, in a few words.

@@ -6,24 +6,28 @@ use super::{capitalised, json, limit_reached};
 use crate::query::{Limit, Model, Question, Stats, Verdict};
 use serde_json::json;
 
-pub fn document(
+pub fn document<'a>(
     question: Question,
-    file: &str,
+    file: &'a str,
     model: Model,
-    limit: &Limit,
+    limit: &'a Limit,
     peak_kb: Option<u64>,
-) -> Document {
-    let (verdict, reason) = (Verdict::Unknown, limit_reached(limit));
-    let mut fields = json::common(question, verdict, file, &Stats::default(), peak_kb);
-    let more = json!({ "model": model.name(), "reason": reason, "limit": json::limit_name(limit) });
-    json::put(&mut fields, more);
+) -> Document<'a> {
+    let verdict = Verdict::Unknown;
+    let sentence = || format!("{} while the file was read.", capitalised(&limit_reached(limit)));
+    let fields = move || {
+        let mut fields = json::common(question, verdict, file, &Stats::default(), peak_kb);
+        let (reason, name) = (limit_reached(limit), json::limit_name(limit));
+        json::put(&mut fields, json!({ "model": model.name(), "reason": reason, "limit": name }));
+        fields
+    };
     Document {
         question,
         verdict,
         file: file.to_string(),
-        explanation: vec![Block::line(format!("{} while the file was read.", capitalised(&reason)))],
-        costs: vec![],
+        explanation: Box::new(move || vec![Block::line(sentence())]),
+        costs: Box::new(Vec::new),
         warnings: vec![],
-        fields,
+        fields: Box::new(fields),
     }
 }

@@ -3,7 +3,7 @@
 //! trying all attacks settles robustness.
 //!
 //! Most attacks are refuted by the program's text: every way from the store to the load has a fence or a
-//! locked instruction; nobody else writes what is loaded or touches what is stored; or the other threads have
+//! locked instruction; no other thread writes what is loaded or touches what is stored; or the other threads have
 //! no chain of conflicts from the load back to the store (the critical cycles of `[ShashaSnir88]`). What is
 //! left goes to `machine`, which looks for a run. Invariant: sets of cells are over-approximated, so an
 //! attack that is dropped here cannot succeed.
@@ -425,7 +425,7 @@ struct Judge<'a> {
 /// Why the search can do without an attack that no fence forbids.
 #[derive(Clone, Copy, PartialEq)]
 enum Refuted {
-    /// Nobody else writes what is loaded, or touches what is stored; or the load reads the store's own value.
+    /// No other thread writes what is loaded, or touches what is stored; or the load reads the store's own value.
     ByAccess,
     /// No chain of conflicts leads from the load back to the store.
     ByCycle,

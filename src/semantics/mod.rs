@@ -1,10 +1,15 @@
 //! What do programs mean? The two memory models as definitions, and what it is to be a computation.
 //!
 //! Plain code beside the papers' rules, for reading and for judging what the fast engines claim; nothing here
-//! is fast. `sc` and `tso` give the steps of a state, `replay` walks a sequence of events. The parts that
+//! is fast. `sc` and `tso` give the steps of a state, `replay` walks a sequence of events, `hang` says when nothing
+//! can happen any more. The parts that
 //! do not depend on the memory model (states, local instructions, goals) are in this file.
 //! Not here: searching. Who explores states is `reach`.
 
+pub mod dve;
+pub mod hang;
+pub mod liveness;
+pub mod ltl;
 pub mod replay;
 pub mod sc;
 pub mod tso;
@@ -53,7 +58,7 @@ impl State {
     }
 
     fn eval(&self, t: ThreadId, e: &RegExpr) -> Result<Value, DivisionByZero> {
-        e.eval(&|r| self.registers[t.index()][r.index()])
+        eval(&self.registers[t.index()], e)
     }
 
     /// Is memory held by another thread's block?
@@ -78,25 +83,30 @@ impl State {
     }
 }
 
+/// What an expression is worth to a thread with these registers.
+pub fn eval(registers: &[Value], e: &RegExpr) -> Result<Value, DivisionByZero> {
+    e.eval(&|r| registers[r.index()])
+}
+
 /// Why a thread goes wrong on this edge, if it does: by its own registers, whatever memory holds.
-fn trap(program: &Program, state: &State, t: ThreadId, instr: &Instr) -> Option<Trap> {
-    if instr.exprs().iter().any(|e| state.eval(t, e).is_err()) {
+pub fn trap(program: &Program, registers: &[Value], instr: &Instr) -> Option<Trap> {
+    if instr.exprs().iter().any(|e| eval(registers, e).is_err()) {
         return Some(Trap::DivisionByZero);
     }
-    if let Some(Ok(address)) = instr.address().map(|e| state.eval(t, e))
+    if let Some(Ok(address)) = instr.address().map(|e| eval(registers, e))
         && program.cell(address).is_none()
     {
         return Some(Trap::OutOfRange(address));
     }
     match instr {
-        Instr::Assert(e) if state.eval(t, e) == Ok(0) => Some(Trap::Assertion),
+        Instr::Assert(e) if eval(registers, e) == Ok(0) => Some(Trap::Assertion),
         _ => None,
     }
 }
 
 /// What a thread may pick when it takes an edge: a value of the range of an `any`, and nothing elsewhere.
 /// With that, an edge has at most one step.
-fn choices(instr: &Instr) -> impl Iterator<Item = Option<Value>> {
+pub fn choices(instr: &Instr) -> impl Iterator<Item = Option<Value>> + use<> {
     let (lo, hi, any) = match instr {
         Instr::Any { lo, hi, .. } => (*lo, *hi, true),
         _ => (0, 0, false),
@@ -136,7 +146,7 @@ fn local_step(
     (id, edge): (EdgeId, &Edge),
     choice: Option<Value>,
 ) -> Option<Option<Step>> {
-    let trap = trap(program, state, t, &edge.instr);
+    let trap = trap(program, &state.registers[t.index()], &edge.instr);
     if trap.is_none() && !edge.instr.is_local() {
         return None;
     }
@@ -183,12 +193,15 @@ impl Step {
 }
 
 /// A locked read-modify-write on memory: what it leaves there.
-fn modified(state: &State, t: ThreadId, op: &crate::model::RmwOp, old: Value) -> Value {
+pub fn modified(registers: &[Value], op: &crate::model::RmwOp, old: Value) -> Value {
     use crate::model::RmwOp;
-    let eval = |e| state.eval(t, e).expect("an expression that divides by zero has trapped");
+    let eval = |e| eval(registers, e).expect("an expression that divides by zero has trapped");
     match op {
         RmwOp::Swap(v) => eval(v),
         RmwOp::Add(v) => old.wrapping_add(eval(v)),
+        RmwOp::And(v) => old & eval(v),
+        RmwOp::Or(v) => old | eval(v),
+        RmwOp::Xor(v) => old ^ eval(v),
         RmwOp::Cas { old: expected, new } if old == eval(expected) => eval(new),
         RmwOp::Cas { .. } => old,
     }

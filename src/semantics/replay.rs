@@ -140,7 +140,7 @@ impl<'a> Walk<'a> {
     /// What the present state is against, if it is a goal state or the last event went wrong.
     fn against(&self, goal: &Goal) -> Option<Against> {
         let trapped = self.events.last().and_then(|e| Some(Against::Trap(e.thread(), e.trap?)));
-        trapped.or_else(|| self.state.against(self.program, goal))
+        trapped.filter(|_| !goal.ignores_errors).or_else(|| self.state.against(self.program, goal))
     }
 
     /// Why the machine does not do this in its present state.

@@ -49,7 +49,7 @@ fn edge_step(
         Instr::Rmw { dst, addr, op } => {
             read(program, &mut next, state, t, *dst, addr);
             let cell = cell(program, state, t, addr);
-            let new = modified(state, t, op, state.memory[cell.index()]);
+            let new = modified(&state.registers[t.index()], op, state.memory[cell.index()]);
             next.state.memory[cell.index()] = new;
             next.event.written = Some(new);
         }

@@ -10,7 +10,10 @@ pub type States = BTreeSet<Vec<Value>>;
 
 /// The final states by the plain machines; `None` if there are too many states.
 pub fn by_definition(program: &Program, observed: &[Atom], model: Model, most: usize) -> Option<States> {
-    let end = Goal { clauses: vec![Clause { when: When::Final, pred: Expr::Const(1), property: 0 }] };
+    let end = Goal {
+        clauses: vec![Clause { when: When::Final, pred: Expr::Const(1), property: 0 }],
+        ..Goal::default()
+    };
     let start = State::initial(program);
     let (mut seen, mut todo, mut found) = (HashSet::from([start.clone()]), vec![start], States::new());
     while let Some(state) = todo.pop() {

@@ -2,8 +2,10 @@
 
 #![allow(dead_code)] // each test program uses its own part
 
+pub mod dve;
 pub mod finals;
 pub mod plain;
+pub mod producer;
 pub mod robustness;
 
 use overtake::limits::Limits;
@@ -13,6 +15,7 @@ use overtake::query::{EventKind, Goal, Model};
 use overtake::semantics::{State, sc, tso};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
 
 /// How many random programs a test tries: `default`, or what `OVERTAKE_PROGRAMS` says.
 pub fn cases(default: u32) -> ProptestConfig {
@@ -210,6 +213,9 @@ fn instr(shape: Shape) -> impl Strategy<Value = Instr> {
     let rmw = prop_oneof![
         value().prop_map(RmwOp::Swap),
         value().prop_map(RmwOp::Add),
+        value().prop_map(RmwOp::And),
+        value().prop_map(RmwOp::Or),
+        value().prop_map(RmwOp::Xor),
         (value(), value()).prop_map(|(old, new)| RmwOp::Cas { old, new }),
     ];
     let loose = match shape.taste {
@@ -281,8 +287,7 @@ fn exprs_of(instr: &mut Instr) -> Vec<&mut RegExpr> {
         Instr::Store { addr, value } => vec![addr, value],
         Instr::Assign { value, .. } => vec![value],
         Instr::Assume(e) | Instr::Assert(e) => vec![e],
-        Instr::Rmw { addr, op: RmwOp::Swap(v) | RmwOp::Add(v), .. } => vec![addr, v],
-        Instr::Rmw { addr, op: RmwOp::Cas { old, new }, .. } => vec![addr, old, new],
+        Instr::Rmw { addr, op, .. } => std::iter::once(addr).chain(op.operands_mut()).collect(),
         Instr::Any { .. } | Instr::Fence | Instr::Lock | Instr::Unlock | Instr::Nop => vec![],
     }
 }
@@ -456,11 +461,16 @@ fn property(kind: PropertyKind, facts: &[Asked], threads: &[ThreadParts]) -> Pro
         Some(all) => Some(Expr::binary(if asked.and { BinOp::And } else { BinOp::Or }, all, pred(asked))),
     };
     let all = facts.iter().fold(None, join);
-    Property { kind, pred: all.unwrap_or(Expr::Const(0)), line: 0 }
+    Property::new(kind, all.unwrap_or(Expr::Const(0)), 0)
 }
 
 /// Random programs with one or two properties.
 pub fn program(shape: Shape) -> impl Strategy<Value = Shown> {
+    program_with(shape, 1..3)
+}
+
+/// Random programs with so many properties.
+pub fn program_with(shape: Shape, properties: Range<usize>) -> impl Strategy<Value = Shown> {
     let lines = prop::collection::vec(line(shape), shape.lines.0..=shape.lines.1);
     let threads = prop::collection::vec(lines, shape.threads.0..=shape.threads.1);
     let kind = prop_oneof![
@@ -471,7 +481,7 @@ pub fn program(shape: Shape) -> impl Strategy<Value = Shown> {
     ];
     let asked = (fact(shape), prop::bool::weighted(0.85), prop::bool::weighted(0.9));
     let asked = asked.prop_map(|(fact, positive, and)| Asked { fact, positive, and });
-    let asked = prop::collection::vec((kind, prop::collection::vec(asked, 1..4)), 1..3);
+    let asked = prop::collection::vec((kind, prop::collection::vec(asked, 1..4)), properties);
     (threads, asked, 0i64..2).prop_map(move |(threads, asked, init)| {
         let name = |t: usize| format!("t{t}");
         let idle = std::iter::repeat_n(vec![], shape.bystanders);
@@ -486,7 +496,7 @@ pub fn program(shape: Shape) -> impl Strategy<Value = Shown> {
         if shape.cells > 3 {
             memory.push(Variable { name: "a".to_string(), init: vec![0; shape.cells as usize - 3] });
         }
-        let parts = ProgramParts { memory, threads, properties };
+        let parts = ProgramParts { memory, threads, properties, stretches: vec![] };
         Shown(Program::new(parts).expect("the generator keeps the rules"))
     })
 }
@@ -534,7 +544,7 @@ pub fn pointed_program(shape: Shape, model: Model) -> impl Strategy<Value = Show
         let pred =
             chosen.chain(places).reduce(|a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1));
         let mut parts = program.to_parts();
-        parts.properties = vec![Property { kind: PropertyKind::Forbid, pred, line: 0 }];
+        parts.properties = vec![Property::new(PropertyKind::Forbid, pred, 0)];
         Shown(Program::new(parts).expect("the generator keeps the rules"))
     })
 }
@@ -561,7 +571,7 @@ pub fn overseen_program(shape: Shape) -> impl Strategy<Value = Shown> {
         let pred = chosen.reduce(|a, b| Expr::binary(BinOp::And, a, b)).unwrap_or(Expr::Const(1));
         let kind = if ended { PropertyKind::Exists } else { PropertyKind::Forbid };
         let mut parts = program.to_parts();
-        parts.properties = vec![Property { kind, pred, line: 0 }];
+        parts.properties = vec![Property::new(kind, pred, 0)];
         Shown(Program::new(parts).expect("the generator keeps the rules"))
     })
 }

@@ -145,6 +145,9 @@ impl Machine {
                 let new = match op {
                     RmwOp::Swap(v) => self.value(t, v)?,
                     RmwOp::Add(v) => old.wrapping_add(self.value(t, v)?),
+                    RmwOp::And(v) => old & self.value(t, v)?,
+                    RmwOp::Or(v) => old | self.value(t, v)?,
+                    RmwOp::Xor(v) => old ^ self.value(t, v)?,
                     RmwOp::Cas { old: expected, new } => {
                         let (expected, new) = (self.value(t, expected)?, self.value(t, new)?);
                         if old == expected { new } else { old }

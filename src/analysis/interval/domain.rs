@@ -20,7 +20,7 @@ impl Interval {
         Interval { lo: v, hi: v }
     }
 
-    pub(super) fn new(lo: Value, hi: Value) -> Option<Interval> {
+    pub fn new(lo: Value, hi: Value) -> Option<Interval> {
         (lo <= hi).then_some(Interval { lo, hi })
     }
 

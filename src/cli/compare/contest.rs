@@ -114,19 +114,28 @@ impl<'a> Contest<'a> {
         Ok(())
     }
 
+    /// What a contestant is told, or who gives a further opinion.
     pub fn asked<'b>(
         &'b self,
         subject: &'b Subject,
         question: Discipline,
         file: &'b str,
-        workers: usize,
+        contestant: Option<&Contestant>,
     ) -> Asked<'b> {
         let property = match subject.source.program.properties() {
             [property] => Some(property.kind),
             _ => None,
         };
-        let memory = self.rules.limits.memory;
-        Asked { question, file, define: &subject.define, workers, memory, property, cat: &self.cat }
+        Asked {
+            question,
+            file,
+            define: &subject.define,
+            workers: contestant.map_or(1, |c| c.workers),
+            engine: contestant.and_then(|c| c.engine),
+            memory: self.rules.limits.memory,
+            property,
+            cat: &self.cat,
+        }
     }
 
     /// One question about one program, to everybody who can answer it. After Ctrl-C the rows are those that
@@ -140,7 +149,7 @@ impl<'a> Contest<'a> {
     ) -> Result<Result<(), Stopped>, String> {
         let mut entrants = Vec::new();
         let mut stopped = false;
-        let answering = self.contestants.iter().filter(|c| c.way.answers.contains(&question));
+        let answering = self.contestants.iter().filter(|c| c.answers(question));
         for contestant in answering {
             if let Some(why) = self.excuse(subject, question, contestant, before) {
                 rows.push(row(subject, question, contestant, Outcome::NotRun(why)));
@@ -210,7 +219,7 @@ impl<'a> Contest<'a> {
         let folder = self.scratch.path().join(format!("{}-{}", contestant.name, question.name()));
         let file = way.reads.file_name(&subject.source);
         fresh(&folder, &file, &text).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let asked = self.asked(subject, question, &file, contestant.workers);
+        let asked = self.asked(subject, question, &file, Some(contestant));
         let (mut commands, mut took) = (Vec::new(), Duration::ZERO);
         let (mut rehearsal, mut failed) = (None, None);
         let preparations = (way.prepare)(&asked).into_iter().map(|command| (command, false));
@@ -263,7 +272,7 @@ impl<'a> Contest<'a> {
             let contestant = entrant.contestant;
             self.tell(subject, question, contestant, &format!("runs ({} of {})", turn + 1, self.rules.runs));
             let file = contestant.way.reads.file_name(&subject.source);
-            let asked = self.asked(subject, question, &file, contestant.workers);
+            let asked = self.asked(subject, question, &file, Some(contestant));
             let run = match self.run(&entrant.search, contestant, &entrant.folder) {
                 Ok(finished) => {
                     let reading = reading(contestant.way, &finished, &asked);

@@ -35,7 +35,7 @@ impl Contest<'_> {
         let folder = self.scratch.path().join("opinion");
         let file = Export::GIVEN.file_name(&subject.source);
         fresh(&folder, &file, &subject.source.text).ok()?;
-        let asked = self.asked(subject, question, &file, 1);
+        let asked = self.asked(subject, question, &file, None);
         for (whose, command) in own::opinions(&asked) {
             self.status.set_message(format!("{}: {whose} is asked", subject.name));
             let stop = &self.rules.stop;

@@ -62,8 +62,17 @@ pub struct CompareArgs {
     /// spin-collapse (compressed states) and spin-literal (one step per instruction)
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     tools: Vec<String>,
-    /// What is asked
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "sc,tso,robust")]
+    /// Our own engines take part, each alone, instead of other tools
+    #[arg(long, conflicts_with_all = ["tools", "peer", "published"])]
+    engines: bool,
+    /// What is asked; of engines by default `tso`
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "sc,tso,robust",
+        default_value_if("engines", "true", "tso")
+    )]
     question: Vec<QuestionArg>,
     /// How often everybody is run, taking turns
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
@@ -207,9 +216,12 @@ fn compare(
     interrupt: &Interrupt,
     terminal: &Terminal,
 ) -> Result<Comparison, String> {
-    let contestants = peers::find(&args.peer, &plan.tools, &plan.threads)?;
+    let contestants = match args.engines {
+        true => peers::engines(&plan.threads)?,
+        false => peers::find(&args.peer, &plan.tools, &plan.threads)?,
+    };
     let subjects = subjects::all(args, plan, terminal)?;
-    if contestants.iter().all(|c| c.way.tool == crate::compare::own::NAME) {
+    if !args.engines && contestants.iter().all(|c| c.way.tool == crate::compare::own::NAME) {
         terminal.warning("no peer was found: put one on the search path, or name it with --peer NAME=PATH");
     }
     let output = args.output.clone().or(args.published.then(|| PathBuf::from("results")));

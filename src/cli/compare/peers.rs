@@ -2,7 +2,9 @@
 
 use super::contest::Rules;
 use super::process::{self, Limits};
-use crate::compare::{Command, Executable, WAYS, Way, own, version_args};
+use crate::compare::{Command, Discipline, Executable, WAYS, Way, own, version_args};
+use crate::engine::{Choice, ENGINES, Options};
+use crate::query::Model;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +15,27 @@ pub struct Contestant {
     pub way: &'static Way,
     pub path: PathBuf,
     pub workers: usize,
+    /// One of overtake's engines, asked alone.
+    pub engine: Option<&'static str>,
+}
+
+impl Contestant {
+    /// Is this a question for it? An engine is asked about properties only, under the models that it has.
+    pub fn answers(&self, question: Discipline) -> bool {
+        let model = match question {
+            Discipline::Sc => Some(Model::Sc),
+            Discipline::Tso => Some(Model::Tso),
+            Discipline::Robust | Discipline::Fences => None,
+        };
+        let refused = |engine| match (model, ENGINES.iter().copied().find(|e| e.name == engine)) {
+            (Some(model), Some(entry)) => {
+                let options = Options::with_workers(self.workers);
+                Options { model, engine: Choice::Only(entry), ..options }.refusal().is_some()
+            }
+            _ => true,
+        };
+        self.way.answers.contains(&question) && !self.engine.is_some_and(refused)
+    }
 }
 
 /// `trencher=/opt/trencher`
@@ -28,6 +51,30 @@ pub fn place(text: &str) -> Result<(String, PathBuf), String> {
         true => Ok((name.to_string(), path)),
         false => Err(format!("{} is no file that can be run", path.display())),
     }
+}
+
+/// overtake as it comes, and each of its engines alone, for each number of workers.
+pub fn engines(threads: &[usize]) -> Result<Vec<Contestant>, String> {
+    let alone = ENGINES.iter().map(|entry| Some(entry.name));
+    let asked: Vec<Option<&'static str>> = [None].into_iter().chain(alone).collect();
+    ours(threads, &asked)
+}
+
+/// overtake, asked in each of these ways with each number of workers.
+fn ours(threads: &[usize], engines: &[Option<&'static str>]) -> Result<Vec<Contestant>, String> {
+    let path = std::env::current_exe().map_err(|e| format!("overtake does not find itself: {e}"))?;
+    let contestant = |engine, workers| Contestant {
+        name: own_name(engine, workers),
+        way: &own::WAY,
+        path: path.clone(),
+        workers,
+        engine,
+    };
+    Ok(threads
+        .iter()
+        .flat_map(|&workers| engines.iter().map(move |&e| (e, workers)))
+        .map(|(engine, workers)| contestant(engine, workers))
+        .collect())
 }
 
 /// Everyone who takes part: `wanted`, or all that are found. overtake has a row for each number of workers.
@@ -49,18 +96,15 @@ pub fn find(
     let mut contestants = Vec::new();
     for way in WAYS.iter().filter(|way| takes_part(way)) {
         if way.tool == own::NAME {
-            let path = std::env::current_exe().map_err(|e| format!("overtake does not find itself: {e}"))?;
-            contestants.extend(threads.iter().map(|&workers| Contestant {
-                name: own_name(workers),
-                way,
-                path: path.clone(),
-                workers,
-            }));
+            contestants.extend(ours(threads, &[None])?);
             continue;
         }
         let given = places.iter().rev().find(|(name, _)| name == way.tool).map(|(_, path)| path.clone());
         match given.or_else(|| on_search_path(way.tool)) {
-            Some(path) => contestants.push(Contestant { name: way.name.to_string(), way, path, workers: 1 }),
+            Some(path) => {
+                let name = way.name.to_string();
+                contestants.push(Contestant { name, way, path, workers: 1, engine: None });
+            }
             None if wanted.is_empty() => {}
             None => {
                 return Err(format!(
@@ -103,11 +147,10 @@ fn named(tool: &str, told: &str) -> String {
     }
 }
 
-fn own_name(workers: usize) -> String {
-    match workers {
-        1 => own::NAME.to_string(),
-        n => format!("{}-{n}-workers", own::NAME),
-    }
+fn own_name(engine: Option<&str>, workers: usize) -> String {
+    let engine = engine.map_or(String::new(), |engine| format!("-{engine}"));
+    let workers = if workers == 1 { String::new() } else { format!("-{workers}-workers") };
+    format!("{}{engine}{workers}", own::NAME)
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
@@ -129,6 +172,19 @@ fn is_executable(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn engines_are_asked_what_they_answer() {
+        let all = engines(&[1, 2]).expect("a path");
+        let who = |question| {
+            let answering = all.iter().filter(|c| c.answers(question));
+            answering.map(|c| c.name.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(who(Discipline::Robust), ["overtake", "overtake-2-workers"]);
+        assert!(who(Discipline::Tso).contains(&"overtake-lazy-2-workers"));
+        assert!(!who(Discipline::Sc).contains(&"overtake-lazy"), "it is for TSO");
+        assert!(who(Discipline::Sc).contains(&"overtake-explicit"));
+    }
 
     #[test]
     fn a_version_has_a_name() {

@@ -80,7 +80,8 @@ fn of_file(
     terminal: &Terminal,
 ) -> Result<Subject, String> {
     let define = with_size(&args.define, size);
-    let read = InputArgs { from: None, define: define.clone() };
+    let typed = define.iter().map(|(name, value)| (name.clone(), value.to_string()));
+    let read = InputArgs { from: None, define: typed.collect() };
     // The limits are those of each run, not of the reading before them.
     let (limits, unknown) = (Limits::default(), |_: &Limit| Exit::Unknown);
     let input::Source { program, text, .. } =

@@ -1,18 +1,23 @@
 //! Which engine, and for how long? They take turns, each with more to spend than before.
 //!
-//! The lazy one begins: it proves robust programs safe, and finds short runs. Some programs that are safe and
-//! not robust have few states under TSO, and no end of delays: those are for the explicit one. So are runs
-//! with many delays, which a search often finds at once that goes straight ahead. Many programs of few
-//! threads that are not robust are so small that a brief look at all their states settles them: that comes
-//! before the first delay is tried. Engines are known here by the table and by their trait alone.
+//! The lazy one begins: it proves robust programs safe. Of those that are safe under SC and not robust, lagging
+//! readers settle most at once, whatever their loops put into buffers: they come next, before the first delay
+//! is built in. Where threads scan many cells they take long; then some programs have few states under TSO,
+//! and no end of delays, which is for the explicit engine, and others have a run with few delays, which is for
+//! the lazy one. Runs with many delays are often found at once by a search that goes straight ahead. Goals
+//! that look into blocks are beyond the lazy engine: there the other two share the work.
+//!
+//! Readers cost more for each state than the explicit engine, and where both have the answer it is often the
+//! quicker one. So they get a small share of what it gets, until its buffers show that its search has no
+//! end. Engines are known here by the table and by their trait alone.
 
 mod contest;
 
-use super::{Allowance, EXPLICIT, Engine, Internal, LAZY, Options, Subject, Turn, outcome};
+use super::{Allowance, EXPLICIT, Engine, Internal, LAZY, Options, PAST, Subject, Turn, outcome};
 use crate::analysis::interval::{Interval, Intervals};
 use crate::certify::{Checked, Outcome};
-use crate::model::Program;
-use crate::query::{Answer, Contest, Limit, Limits};
+use crate::model::{Edge, Instr, Program};
+use crate::query::{Answer, Contest, EngineTurn, Limit, Limits};
 use crate::reach::{Budget, Order};
 use contest::Contestant;
 
@@ -33,8 +38,18 @@ const GROWTH: u64 = 4;
 /// end, that is an answer.
 const LONGER: u64 = 3;
 
+/// States of lagging readers before the first delay is built in: so many, or as many as it took to find that
+/// there is one, if that is less.
+const LAG: u64 = 2_000;
+const SHORTEST_LAG: u64 = 400;
+/// Later on, a state of theirs is taken for so many of the explicit engine's.
+const SHARE: u64 = 12;
+/// A buffer of more entries than all stores of the program times this one is filled by a loop, and may well
+/// have no end.
+const ENDLESS: usize = 3;
+
 /// The engines that take turns; their rivals come after them.
-const MOST_TURNS: usize = 2;
+const MOST_TURNS: usize = 3;
 
 /// States that the first SC check may store before that where values grow, perhaps for ever.
 const FIRST: u64 = 100_000;
@@ -44,16 +59,22 @@ const MANY_BITS: u32 = 32;
 pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
     let one_of_several = |_| limits.for_one_of_several();
     let each: Vec<Limits> = (0..options.workers.max(MOST_TURNS)).map(one_of_several).collect();
-    let mut explicit = (EXPLICIT.start)(subject, options, &each[1]);
-    if (LAZY.refuses)(options).is_some() || (LAZY.blind_spot)(subject).is_some() {
-        let answer = exhaust(&mut *explicit, Budget::UNLIMITED, options.effort)?;
-        let answer = answer.expect("nothing but the effort bounds the turn");
-        return Ok(outcome(&*explicit, answer, options));
-    }
     let depth_first = Options { order: Order::DepthFirst, ..options.clone() };
-    let straight = (EXPLICIT.start)(subject, &depth_first, &each[1]);
-    let lazy = (LAZY.start)(subject, options, &each[0]);
-    Turns { subject, options, limits, each: &each, lazy, explicit, straight: Some(straight) }.take()
+    let turns = Turns {
+        subject,
+        options,
+        limits,
+        each: &each,
+        lazy: (LAZY.start)(subject, options, &each[0]),
+        explicit: (EXPLICIT.start)(subject, options, &each[1]),
+        straight: Some((EXPLICIT.start)(subject, &depth_first, &each[1])),
+        past: (PAST.refuses)(options).is_none().then(|| (PAST.start)(subject, options, &each[2])),
+        taken: Vec::new(),
+    };
+    if (LAZY.refuses)(options).is_some() || (LAZY.blind_spot)(subject).is_some() {
+        return turns.take_without_delays();
+    }
+    turns.take()
 }
 
 /// The engines that take turns.
@@ -61,12 +82,23 @@ struct Turns<'a> {
     subject: &'a Subject<'a>,
     options: &'a Options,
     limits: &'a Limits,
-    /// For each engine its own: the lazy one, the explicit one, and rivals of the lazy one.
+    /// For each engine its own: the lazy one, the explicit one, lagging readers, and rivals of the lazy one.
     each: &'a [Limits],
     lazy: Box<dyn Engine<'a> + 'a>,
     explicit: Box<dyn Engine<'a> + 'a>,
     /// The explicit engine once more, going straight ahead, until it has had its turn.
     straight: Option<Box<dyn Engine<'a> + 'a>>,
+    /// Lagging readers, unless they cannot answer.
+    past: Option<Box<dyn Engine<'a> + 'a>>,
+    /// For the story: who was asked, and why.
+    taken: Vec<EngineTurn>,
+}
+
+/// The engine that has the answer.
+#[derive(Clone, Copy)]
+enum Who {
+    Explicit,
+    Past,
 }
 
 impl Turns<'_> {
@@ -80,24 +112,31 @@ impl Turns<'_> {
         let mut allowance = Allowance { exhaust: first, hunt: Budget::NONE, ask: Budget::UNLIMITED };
         let mut budget = LITTLE;
         loop {
+            let why = if self.taken.is_empty() { "robust programs first" } else { "a few delays may do" };
             let turn = self.lazy.turn(allowance)?;
             let (states, rounds) = (self.lazy.stats().states, self.lazy.stats().iterations);
+            self.note(LAZY.name, why, states);
             let most = match turn {
                 // What was too much for the one may do for the other.
                 Turn::Answered(Answer::Unknown(
                     Limit::ProgramSize(_) | Limit::StateSize(_) | Limit::States(_),
                 )) => Budget::UNLIMITED,
-                Turn::Answered(answer) => return Ok(outcome(&*self.lazy, answer, self.options)),
+                Turn::Answered(answer) => return Ok(self.told(outcome(&*self.lazy, answer, self.options))),
                 _ if effort.is_some_and(|most| states >= most) => {
                     let answer = Answer::Unknown(Limit::States(states));
-                    return Ok(outcome(&*self.lazy, answer, self.options));
+                    return Ok(self.told(outcome(&*self.lazy, answer, self.options)));
                 }
                 Turn::Progress if rounds == 1 => {
+                    let most = states.clamp(SHORTEST_LAG, LAG);
+                    let why = "safe under SC and not robust";
+                    if let Some(answer) = self.look_back(Budget::states(most), why)? {
+                        return Ok(self.handed_over(Who::Past, answer));
+                    }
                     if let Some(most) = brief_look(self.subject.program(), states)
-                        && let Some(answer) = exhaust(&mut *self.explicit, most, effort)?
+                        && let Some(answer) = self.look_at_all(most, "few threads, and not robust")?
                         && !matches!(answer, Answer::Unknown(_))
                     {
-                        return Ok(self.handed_over(&*self.explicit, answer));
+                        return Ok(self.handed_over(Who::Explicit, answer));
                     }
                     if self.runs_side_by_side() {
                         return self.contest(budget.max(states));
@@ -113,19 +152,91 @@ impl Turns<'_> {
             };
             if self.lazy.safe_under_sc()
                 && let Some(mut straight) = self.straight.take()
-                && let Some(answer) = exhaust(&mut *straight, Budget::states(STRAIGHT), effort)?
             {
-                return Ok(self.handed_over(&*straight, answer));
+                let answer = exhaust(&mut *straight, Budget::states(STRAIGHT), effort)?;
+                self.note(EXPLICIT.name, "a long run may lie straight ahead", straight.stats().states);
+                if let Some(answer) = answer {
+                    self.explicit = straight;
+                    return Ok(self.handed_over(Who::Explicit, answer));
+                }
             }
             if self.runs_side_by_side() {
                 return self.contest(budget);
             }
-            if let Some(answer) = exhaust(&mut *self.explicit, most, effort)? {
-                return Ok(self.handed_over(&*self.explicit, answer));
+            if let Some((who, answer)) = self.without_delays(most, budget)? {
+                return Ok(self.handed_over(who, answer));
             }
             budget *= GROWTH;
             let more = Budget::states(budget);
             allowance = Allowance { exhaust: Budget::UNLIMITED, hunt: more, ask: more };
+        }
+    }
+
+    /// For goals that the lazy engine cannot see, and options that it refuses.
+    fn take_without_delays(mut self) -> Result<Outcome, Internal> {
+        let mut budget = LITTLE;
+        let first = Budget::states(LAG);
+        if let Some(answer) = self.look_back(first, "delays do not show what the goal asks for")? {
+            return Ok(self.handed_over(Who::Past, answer));
+        }
+        loop {
+            let most = match self.past {
+                Some(_) => Budget::states(SHARE * GROWTH * budget),
+                None => Budget::UNLIMITED,
+            };
+            if let Some((who, answer)) = self.without_delays(most, budget)? {
+                return Ok(self.handed_over(who, answer));
+            }
+            // The explicit engine begins anew with each turn: few and long ones waste least.
+            budget *= GROWTH * GROWTH;
+        }
+    }
+
+    /// A turn for lagging readers, and one for the explicit engine.
+    fn without_delays(&mut self, most: Budget, budget: u64) -> Result<Option<(Who, Checked)>, Internal> {
+        let (share, why) = match self.is_endless() {
+            true => (budget, "buffers grow without end"),
+            false => (budget / SHARE, "loops may fill buffers without end"),
+        };
+        if let Some(answer) = self.look_back(Budget::states(share.max(LAG)), why)? {
+            return Ok(Some((Who::Past, answer)));
+        }
+        let answer = self.look_at_all(most, "buffers may have an end")?;
+        Ok(answer.map(|answer| (Who::Explicit, answer)))
+    }
+
+    /// Lagging readers' answer, unless they have spent their turn. One that they are too large for leaves the
+    /// others going.
+    fn look_back(&mut self, most: Budget, why: &'static str) -> Result<Option<Checked>, Internal> {
+        let Some(past) = &mut self.past else { return Ok(None) };
+        let answer = exhaust(&mut **past, most, self.options.effort)?;
+        let states = past.stats().states;
+        self.note(PAST.name, why, states);
+        if let Some(Answer::Unknown(Limit::StateSize(_) | Limit::States(_))) = answer {
+            self.past = None;
+            return Ok(None);
+        }
+        Ok(answer)
+    }
+
+    fn look_at_all(&mut self, most: Budget, why: &'static str) -> Result<Option<Checked>, Internal> {
+        let answer = exhaust(&mut *self.explicit, most, self.options.effort)?;
+        self.note(EXPLICIT.name, why, self.explicit.stats().states);
+        Ok(answer)
+    }
+
+    /// Do the explicit engine's buffers look as if a loop went on filling them?
+    fn is_endless(&self) -> bool {
+        let is_store = |edge: &Edge| matches!(edge.instr, Instr::Store { .. });
+        let threads = self.subject.program().threads().iter();
+        let stores: usize = threads.map(|t| t.edges().filter(|(_, e)| is_store(e)).count()).sum();
+        self.explicit.stats().longest_buffer > ENDLESS * stores
+    }
+
+    fn note(&mut self, engine: &'static str, why: &'static str, states: u64) {
+        match self.taken.last_mut() {
+            Some(last) if last.engine == engine && last.why == why => last.states = states,
+            _ => self.taken.push(EngineTurn { engine, why, states }),
         }
     }
 
@@ -144,6 +255,7 @@ impl Turns<'_> {
         };
         let explicitly: fn(u64) -> Allowance =
             |states| Allowance { exhaust: Budget::states(LONGER * states), ..Allowance::default() };
+        let candidates = 1 + rivals.len();
         let mut contestants = vec![
             Contestant { engine: &mut self.lazy, limits: &self.each[0], allow: lazily, begins_anew: false },
             Contestant {
@@ -156,28 +268,42 @@ impl Turns<'_> {
         for (rival, limits) in rivals.iter_mut().zip(&self.each[MOST_TURNS..]) {
             contestants.push(Contestant { engine: rival, limits, allow: lazily, begins_anew: false });
         }
-        let mut contest =
-            Contest { runs: contestants.len(), candidates: contestants.len() - 1, won_by: None };
+        if let Some(past) = &mut self.past {
+            let limits = &self.each[2];
+            contestants.push(Contestant { engine: past, limits, allow: explicitly, begins_anew: false });
+        }
+        let mut contest = Contest { runs: contestants.len(), candidates, won_by: None };
         let (winner, answer) = contest::run(contestants, budget, GROWTH)?;
-        let mut outcome = match winner {
-            1 => self.handed_over(&*self.explicit, answer),
-            0 => outcome(&*self.lazy, answer, self.options),
-            rival => outcome(&*rivals[rival - MOST_TURNS], answer, self.options),
+        // The lazy engine, the explicit one, rivals of the lazy one, and lagging readers last.
+        let (mut outcome, won_by) = match winner {
+            0 => (outcome(&*self.lazy, answer, self.options), Some(1)),
+            1 => (self.handed_over(Who::Explicit, answer), None),
+            rival if rival <= candidates => (outcome(&*rivals[rival - 2], answer, self.options), Some(rival)),
+            _ => (self.handed_over(Who::Past, answer), None),
         };
-        contest.won_by = (winner != 1).then_some(winner.max(1));
+        contest.won_by = won_by;
         outcome.stats.contest = Some(contest);
         Ok(outcome)
     }
 
-    /// The other engine has the answer; what the lazy one's rounds cost is told along with it.
-    fn handed_over(&self, engine: &dyn Engine<'_>, answer: Checked) -> Outcome {
+    /// Another engine has the answer; what the lazy one's rounds cost is told along with it.
+    fn handed_over(&mut self, who: Who, answer: Checked) -> Outcome {
+        let engine = match (who, &self.past) {
+            (Who::Past, Some(past)) => past,
+            _ => &self.explicit,
+        };
         let lazy = self.lazy.stats();
-        let mut outcome = outcome(engine, answer, self.options);
+        let mut outcome = outcome(&**engine, answer, self.options);
         outcome.safe_under_sc = self.lazy.safe_under_sc();
         outcome.stats.states += lazy.states;
         outcome.stats.transitions += lazy.transitions;
-        outcome.stats.iterations = lazy.iterations;
         outcome.stats.rounds = lazy.rounds.clone();
+        outcome.stats.iterations = lazy.iterations;
+        self.told(outcome)
+    }
+
+    fn told(&mut self, mut outcome: Outcome) -> Outcome {
+        outcome.stats.turns = std::mem::take(&mut self.taken);
         outcome
     }
 }

@@ -49,7 +49,7 @@ pub fn lower<'s>(
         lowering.instruction(i);
     }
     begins.push(lowering.next_step());
-    let label = |(name, at): &(&str, usize)| Label { name: name.to_string(), step: begins[*at] };
+    let label = |(name, at): &(&str, usize)| Label { name: Some(name.to_string()), step: begins[*at] };
     let labels = thread.labels.iter().map(label).collect();
     let (steps, uncut) = lowering.finish();
     Ok(Lowered { graph: cfg::graph(steps, labels, problems)?, uncut })

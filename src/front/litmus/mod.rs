@@ -181,11 +181,11 @@ impl<'s> Test<'s> {
             thread.registers = registers.names;
         }
         let line = problems.line(self.question.span);
-        let properties = vec![Property { kind: litmus.kind, pred: litmus.pred.clone(), line }];
+        let properties = vec![Property::new(litmus.kind, litmus.pred.clone(), line)];
         if problems.has_errors() {
             return Err(Reported);
         }
-        let parts = ProgramParts { memory: self.memory.variables(), threads, properties };
+        let parts = ProgramParts { memory: self.memory.variables(), threads, properties, stretches: vec![] };
         Ok((problems.program(parts)?, litmus, uncut))
     }
 

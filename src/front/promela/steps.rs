@@ -1,6 +1,6 @@
 //! Which steps does a process have at a location? Instructions as guarded blocks of assignments.
 //!
-//! A step begins with one instruction and may go on through instructions that nobody but their own thread can
+//! A step begins with one instruction and may go on through instructions that only their own thread can
 //! see: assignments, branches, fences (which mean nothing under SC). Joining them changes no reachable state
 //! that a property or another thread can tell apart, because running such an instruction at once is one of
 //! the orders allowed anyway, and it commutes with everything the others do. A branch that is joined to a
@@ -238,6 +238,9 @@ impl Composer<'_> {
         let new = match op {
             RmwOp::Swap(v) => text(v),
             RmwOp::Add(v) => format!("{cell} + ({})", text(v)),
+            RmwOp::And(v) => format!("{cell} & ({})", text(v)),
+            RmwOp::Or(v) => format!("{cell} | ({})", text(v)),
+            RmwOp::Xor(v) => format!("{cell} ^ ({})", text(v)),
             RmwOp::Cas { old, new } => format!("({cell} == ({}) -> {} : {cell})", text(old), text(new)),
         };
         let write = self.effect(None, &operands, format!("{cell} = {new}"));

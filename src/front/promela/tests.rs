@@ -45,12 +45,12 @@ fn program(edges: Vec<(u32, u32, Instr)>, properties: Vec<Property>) -> Program 
         Variable { name: "x".into(), init: vec![0] },
         Variable { name: "a".into(), init: vec![1, 2, 3] },
     ];
-    Program::new(ProgramParts { memory, threads: vec![thread], properties })
+    Program::new(ProgramParts { memory, threads: vec![thread], properties, stretches: vec![] })
         .expect("the test's program is valid")
 }
 
 fn property(kind: PropertyKind, pred: Pred) -> Property {
-    Property { kind, pred, line: 0 }
+    Property::new(kind, pred, 0)
 }
 
 fn load(addr: RegExpr) -> Instr {

@@ -28,7 +28,7 @@ pub fn properties<'s>(
         }
         if let Ok(pred) = predicate(goal, names, processes, problems) {
             let line = problems.line(goal.span);
-            properties.push(Property { kind: PropertyKind::Forbid, pred, line });
+            properties.push(Property::new(PropertyKind::Forbid, pred, line));
         }
     }
     properties

@@ -2,7 +2,7 @@
 //!
 //! A call is replaced by the macro's body with the arguments put in for the parameters, without parentheses
 //! around them, and the result may hold calls again. A macro must stand above its calls and may not lead back
-//! to itself; a call inside an argument of the same macro is no such circle. Every token remembers the call
+//! to itself; a call inside an argument of the same macro is no such cycle. Every token remembers the call
 //! in the text that brought it, for messages. Invariant: the work is bounded, however calls multiply.
 
 use super::lex::{RmmKind, RmmToken};

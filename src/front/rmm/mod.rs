@@ -29,6 +29,7 @@ use crate::limits::Limits;
 use crate::model::Program;
 use crate::model::program::ProgramParts;
 use names::RmmNames;
+use std::ops::Range;
 
 /// Reads a program.
 pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
@@ -37,10 +38,28 @@ pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
     problems.finish(program).map(|(program, warnings)| Input { program, warnings })
 }
 
-fn program<'s>(source: &'s str, problems: &mut Problems<'s>) -> Result<Program, Reported> {
+/// The numbers of the threads that each process of the text becomes.
+pub fn copies(source: &str, limits: &Limits) -> Result<Vec<Range<u16>>, Unread> {
+    let mut problems = Problems::new(source, limits);
+    let file = file(source, &mut problems);
+    let (file, _) = problems.finish(file)?;
+    let mut next = 0;
+    let of = |process: &ast::Process| {
+        let first = next;
+        next += process.copies as u16;
+        first..next
+    };
+    Ok(file.processes.iter().map(of).collect())
+}
+
+fn file<'s>(source: &'s str, problems: &mut Problems<'s>) -> Result<ast::File<'s>, Reported> {
     let tokens = lex::tokens(source, problems);
     let tokens = macros::expand(tokens, problems)?;
-    let file = parse::parse(tokens, problems);
+    Ok(parse::parse(tokens, problems))
+}
+
+fn program<'s>(source: &'s str, problems: &mut Problems<'s>) -> Result<Program, Reported> {
+    let file = file(source, problems)?;
     if file.processes.is_empty() && !problems.has_errors() {
         let problem = Problem::error("there are no processes in this file");
         problems.report(problem.help("a program looks like `forbidden CS process text CS: nop`"));
@@ -55,6 +74,7 @@ fn program<'s>(source: &'s str, problems: &mut Problems<'s>) -> Result<Program, 
         memory: names.variables(),
         threads: threads.into_iter().map(|t| t.parts).collect(),
         properties,
+        stretches: vec![],
     };
     let program = problems.program(parts)?;
     let parts = start::with_initial_values(program, &names, problems)?;

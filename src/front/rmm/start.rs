@@ -4,7 +4,7 @@
 //! A register that matters at the beginning of its process is set before the first statement, to its value or
 //! to any of its domain. Memory that may hold any value is filled by a process of its own, which then raises
 //! a flag; all others wait for it before they begin. That adds no behaviour: whoever finds the flag down
-//! stops before it has done anything, and everybody else sees memory filled. Nor does it add a way to be not
+//! stops before it has done anything, and all other threads see memory filled. Nor does it add a way to be not
 //! robust: the filling is locked, and the load of the flag comes before all stores of its process, so that no
 //! store can be delayed past it. Registers that are written before they are read need no value, so those may
 //! be any integer.

@@ -125,6 +125,7 @@ fn build(
         memory: layout.variables(),
         threads: threads.iter().map(|t| thread(t, layout, problems)).collect::<Result<_, _>>()?,
         properties: property.into_iter().collect(),
+        stretches: vec![],
     };
     problems.program(parts)
 }
@@ -216,5 +217,5 @@ fn property(threads: &[Automaton], problems: &mut Problems) -> Option<Property> 
         return None;
     }
     let pred = const_fold::join(places, &mut |a, b| Expr::binary(BinOp::And, a, b))?;
-    Some(Property { kind: PropertyKind::Forbid, pred, line: 0 })
+    Some(Property::new(PropertyKind::Forbid, pred, 0))
 }

@@ -339,8 +339,10 @@ impl<'a> TrencherWriter<'a> {
                 let write = format!("write {} {addr}", self.expr(edge, v)?);
                 self.chain(from, &to, &[read.to_vec(), rest(vec![write])].concat());
             }
-            RmwOp::Add(v) => {
-                let write = format!("write + {old} {} {addr}", self.expr(edge, v)?);
+            RmwOp::Add(v) | RmwOp::And(v) | RmwOp::Or(v) | RmwOp::Xor(v) => {
+                let operator = op.combines().map_or(BinOp::Add, |(operator, _)| operator);
+                let new = combined(operator, &old, &self.expr(edge, v)?);
+                let write = format!("write {new} {addr}");
                 self.chain(from, &to, &[read.to_vec(), rest(vec![write])].concat());
             }
             RmwOp::Cas { old: wanted, new } => {
@@ -374,8 +376,6 @@ impl<'a> TrencherWriter<'a> {
             Expr::Binary(op, a, b) => {
                 let (x, y) = (self.prefix(at, a)?, self.prefix(at, b)?);
                 match op {
-                    BinOp::BitOr => format!("- + {x} {y} & {x} {y}"),
-                    BinOp::BitXor => format!("- + {x} {y} * 2 & {x} {y}"),
                     BinOp::Shl => match b.constant() {
                         Some(k @ 0..=30) => format!("* {x} {}", 1 << k),
                         _ => return Err("a shift must be by a constant below 31"),
@@ -390,7 +390,7 @@ impl<'a> TrencherWriter<'a> {
                         divided(*op, &x, range(a, &known), b.constant().unwrap_or_default())
                             .ok_or(NO_DIVISION)?
                     }
-                    _ => format!("{} {x} {y}", op.symbol()),
+                    _ => combined(*op, &x, &y),
                 }
             }
         })
@@ -403,6 +403,15 @@ impl<'a> TrencherWriter<'a> {
             construct: format!("`{}`", self.thread().show_instr(self.program, &edge.instr)),
             why: why.to_string(),
         }
+    }
+}
+
+/// In prefix form; of the operators on bits there is one, which makes the others.
+fn combined(op: BinOp, x: &str, y: &str) -> String {
+    match op {
+        BinOp::BitOr => format!("- + {x} {y} & {x} {y}"),
+        BinOp::BitXor => format!("- + {x} {y} * 2 & {x} {y}"),
+        _ => format!("{} {x} {y}", op.symbol()),
     }
 }
 

@@ -16,7 +16,9 @@ pub struct Name<'s> {
 #[derive(Debug, Default)]
 pub struct File<'s> {
     pub params: Vec<Param<'s>>,
+    pub structs: Vec<Struct<'s>>,
     pub shared: Vec<Shared<'s>>,
+    pub inlines: Vec<Inline<'s>>,
     pub threads: Vec<ThreadDecl<'s>>,
     pub properties: Vec<Property<'s>>,
     /// Names in declarations that could not be read: what they mean is unknown, and no fault of their uses.
@@ -27,6 +29,30 @@ pub struct File<'s> {
 pub struct Param<'s> {
     pub name: Name<'s>,
     pub value: Expr<'s>,
+    pub kind: ParamKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// `param`: the command line may give it another value.
+    Open,
+    /// `const`
+    Fixed,
+}
+
+/// `struct node { value, next }`
+#[derive(Debug)]
+pub struct Struct<'s> {
+    pub name: Name<'s>,
+    pub fields: Vec<Name<'s>>,
+}
+
+/// `inline NAME(x) … end`
+#[derive(Debug)]
+pub struct Inline<'s> {
+    pub name: Name<'s>,
+    pub params: Vec<Name<'s>>,
+    pub body: Vec<Stmt<'s>>,
 }
 
 /// `x`, `x = 3`, `a[4]`, `a[4] = 7`, `a[4] = {1, 2}`
@@ -77,16 +103,45 @@ pub enum Bound {
 
 #[derive(Debug)]
 pub enum Stmt<'s> {
+    /// What follows begins here, be it the end of the body: more could be put before it.
+    Gap(Span),
     Label(Name<'s>),
     Instr(Op<'s>, Span),
-    Repeat { var: Name<'s>, range: Range<'s>, body: Vec<Stmt<'s>> },
+    Repeat {
+        var: Name<'s>,
+        range: Range<'s>,
+        body: Vec<Stmt<'s>>,
+    },
+    /// `if … { … } else if … { … } else { … }`
+    Branch {
+        arms: Vec<Arm<'s>>,
+        otherwise: Vec<Stmt<'s>>,
+    },
+    While(Arm<'s>),
+    /// `NAME(e, …)`
+    Call {
+        name: Name<'s>,
+        args: Vec<Expr<'s>>,
+        span: Span,
+    },
+    /// `local a[4]`: memory of each thread's own.
+    Local(Vec<Shared<'s>>),
     Bad,
+}
+
+/// A condition, and what is done if it holds.
+#[derive(Debug)]
+pub struct Arm<'s> {
+    pub condition: Expr<'s>,
+    /// The word and the condition.
+    pub head: Span,
+    pub body: Vec<Stmt<'s>>,
 }
 
 #[derive(Debug)]
 pub enum Op<'s> {
-    Load(Name<'s>, Expr<'s>),
-    Store(Expr<'s>, Expr<'s>),
+    Load(Name<'s>, Expr<'s>, Width),
+    Store(Expr<'s>, Expr<'s>, Width),
     Fence,
     Assign(Name<'s>, Expr<'s>),
     Any(Name<'s>, Range<'s>),
@@ -95,18 +150,94 @@ pub enum Op<'s> {
     Goto(Name<'s>),
     If(Expr<'s>, Name<'s>),
     Choose(Vec<Name<'s>>),
-    Xchg(Name<'s>, Expr<'s>, Expr<'s>),
-    Add(Name<'s>, Expr<'s>, Expr<'s>),
-    Cas(Name<'s>, Expr<'s>, Expr<'s>, Expr<'s>),
+    Locked(Locked<'s>),
     Lock,
     Unlock,
     Halt,
     Nop,
 }
 
+/// How many low bits of a value are stored, or loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Width(pub u32);
+
+impl Width {
+    pub const WHOLE: Width = Width(64);
+
+    /// The bits that are kept.
+    pub fn mask(self) -> Value {
+        (u64::MAX >> (64 - self.0)) as Value
+    }
+}
+
+/// A locked instruction; without a register, nobody gets the old value.
+#[derive(Debug)]
+pub struct Locked<'s> {
+    pub how: LockedKind,
+    pub dst: Option<Name<'s>>,
+    pub addr: Expr<'s>,
+    /// As many as [`LockedKind::operands`].
+    pub operands: Vec<Expr<'s>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockedKind {
+    Xchg,
+    Cas,
+    Add,
+    Sub,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+}
+
+impl LockedKind {
+    pub const TABLE: [(&'static str, LockedKind); 9] = [
+        ("xchg", LockedKind::Xchg),
+        ("cas", LockedKind::Cas),
+        ("add", LockedKind::Add),
+        ("sub", LockedKind::Sub),
+        ("inc", LockedKind::Inc),
+        ("dec", LockedKind::Dec),
+        ("and", LockedKind::And),
+        ("or", LockedKind::Or),
+        ("xor", LockedKind::Xor),
+    ];
+
+    pub fn named(word: &str) -> Option<LockedKind> {
+        LockedKind::TABLE.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
+    }
+
+    pub fn example(self) -> &'static str {
+        match self {
+            LockedKind::Xchg => "xchg r, [x], 1",
+            LockedKind::Cas => "cas r, [x], 0, 1",
+            LockedKind::Add => "add r, [x], 1",
+            LockedKind::Sub => "sub r, [x], 1",
+            LockedKind::Inc => "inc r, [x]",
+            LockedKind::Dec => "dec r, [x]",
+            LockedKind::And => "and r, [x], 1",
+            LockedKind::Or => "or r, [x], 1",
+            LockedKind::Xor => "xor r, [x], 1",
+        }
+    }
+
+    /// How many stand behind the address.
+    pub fn operands(self) -> usize {
+        match self {
+            LockedKind::Inc | LockedKind::Dec => 0,
+            LockedKind::Cas => 2,
+            _ => 1,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Property<'s> {
     pub kind: PropertyKind,
+    pub name: Option<Name<'s>>,
     pub quantifiers: Vec<Quantifier<'s>>,
     pub body: Expr<'s>,
     pub span: Span,
@@ -139,9 +270,9 @@ pub enum Expr<'s> {
     /// `[e]`
     Memory(Box<Expr<'s>>, Span),
     /// `t@label`
-    At(ThreadRef<'s>, Name<'s>),
-    /// `t.r`
-    Register(ThreadRef<'s>, Name<'s>),
+    At(ThreadRef<'s>, LabelRef<'s>),
+    /// `t.r` in a property; `n.field`, which is an address
+    Dot(ThreadRef<'s>, Name<'s>),
     /// `a[e]`, which is not of this language but of many others
     Index(Name<'s>, Box<Expr<'s>>, Span),
 }
@@ -150,6 +281,13 @@ pub enum Expr<'s> {
 pub struct ThreadRef<'s> {
     pub name: Name<'s>,
     pub index: Option<Box<Expr<'s>>>,
+}
+
+/// `label`, or `NAME.label` for one of an `inline`.
+#[derive(Debug)]
+pub struct LabelRef<'s> {
+    pub inline: Option<Name<'s>>,
+    pub name: Name<'s>,
 }
 
 impl<'s> Expr<'s> {
@@ -162,7 +300,7 @@ impl<'s> Expr<'s> {
                 let first = first.span();
                 first.to(rest.last().map_or(first, |(_, _, e)| e.span()))
             }
-            Expr::At(t, name) | Expr::Register(t, name) => t.name.span.to(name.span),
+            Expr::At(t, LabelRef { name, .. }) | Expr::Dot(t, name) => t.name.span.to(name.span),
         }
     }
 
@@ -176,11 +314,10 @@ impl<'s> Expr<'s> {
                 first.for_each_name(visit);
                 rest.iter().for_each(|(_, _, e)| e.for_each_name(visit));
             }
-            Expr::At(t, _) | Expr::Register(t, _) => {
-                if let Some(index) = &t.index {
-                    index.for_each_name(visit);
-                }
-            }
+            Expr::At(ThreadRef { index: Some(index), .. }, _)
+            | Expr::Dot(ThreadRef { index: Some(index), .. }, _) => index.for_each_name(visit),
+            Expr::At(..) => {}
+            Expr::Dot(base, _) => visit(&base.name),
             Expr::Index(name, index, _) => {
                 visit(name);
                 index.for_each_name(visit);
@@ -189,13 +326,44 @@ impl<'s> Expr<'s> {
     }
 }
 
+/// The labels of a body that belong to it: those inside `repeat` are the copies' own.
+pub fn own_labels<'b, 's>(body: &'b [Stmt<'s>]) -> Vec<&'b Name<'s>> {
+    let mut labels = Vec::new();
+    collect_labels(body, &mut labels);
+    labels
+}
+
+fn collect_labels<'b, 's>(body: &'b [Stmt<'s>], labels: &mut Vec<&'b Name<'s>>) {
+    for statement in body {
+        match statement {
+            Stmt::Label(name) => labels.push(name),
+            Stmt::Branch { arms, otherwise } => {
+                arms.iter().for_each(|arm| collect_labels(&arm.body, labels));
+                collect_labels(otherwise, labels);
+            }
+            Stmt::While(arm) => collect_labels(&arm.body, labels),
+            Stmt::Gap(_) | Stmt::Repeat { .. } | Stmt::Instr(..) => {}
+            Stmt::Call { .. } | Stmt::Local(_) | Stmt::Bad => {}
+        }
+    }
+}
+
 impl<'s> Op<'s> {
+    /// The register that it assigns to.
+    pub fn target(&self) -> Option<&Name<'s>> {
+        match self {
+            Op::Load(dst, ..) | Op::Assign(dst, _) | Op::Any(dst, _) => Some(dst),
+            Op::Locked(locked) => locked.dst.as_ref(),
+            _ => None,
+        }
+    }
+
     pub fn exprs(&self) -> Vec<&Expr<'s>> {
         match self {
-            Op::Load(_, e) | Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) | Op::If(e, _) => vec![e],
-            Op::Store(a, b) | Op::Xchg(_, a, b) | Op::Add(_, a, b) => vec![a, b],
+            Op::Load(_, e, _) | Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) | Op::If(e, _) => vec![e],
+            Op::Store(a, b, _) => vec![a, b],
             Op::Any(_, range) => vec![&range.lo, &range.hi],
-            Op::Cas(_, a, b, c) => vec![a, b, c],
+            Op::Locked(locked) => std::iter::once(&locked.addr).chain(&locked.operands).collect(),
             Op::Fence | Op::Goto(_) | Op::Choose(_) | Op::Lock | Op::Unlock | Op::Halt | Op::Nop => vec![],
         }
     }

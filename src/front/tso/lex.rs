@@ -76,6 +76,10 @@ pub enum TsoKind {
     #[regex("[0-9][A-Za-z0-9_]*")]
     Number,
 
+    /// A file's name, between quotation marks.
+    #[regex("\"[^\"\r\n]*\"")]
+    Text,
+
     #[token("(")]
     LeftParen,
     #[token(")")]
@@ -154,13 +158,15 @@ pub const KEYWORDS: [&str; 26] = [
     "forall", "never",
 ];
 
-/// Words that begin an instruction, for suggestions.
-pub const INSTRUCTIONS: [&str; 17] = [
+/// Words that begin a statement of a thread, for suggestions. Those that are not reserved mean it only where
+/// no name could stand.
+pub const INSTRUCTIONS: [&str; 26] = [
     "load", "store", "fence", "assume", "assert", "goto", "if", "choose", "xchg", "cas", "add", "lock",
-    "unlock", "halt", "nop", "repeat", "end",
+    "unlock", "halt", "nop", "repeat", "end", "sub", "inc", "dec", "and", "or", "xor", "pause", "while",
+    "local",
 ];
 
-/// Words that begin something outside threads, for suggestions.
+/// Words that begin something outside threads and are reserved.
 pub const DECLARATIONS: [(&str, TsoKind); 7] = [
     ("shared", TsoKind::Shared),
     ("param", TsoKind::Param),
@@ -170,6 +176,9 @@ pub const DECLARATIONS: [(&str, TsoKind); 7] = [
     ("forall", TsoKind::Forall),
     ("never", TsoKind::Never),
 ];
+
+/// Those that are not reserved.
+pub const CONTEXTUAL_DECLARATIONS: [&str; 3] = ["const", "struct", "inline"];
 
 #[derive(Clone, Copy, Debug)]
 pub struct TsoToken {

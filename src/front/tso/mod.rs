@@ -1,11 +1,12 @@
 //! The native language, `.tso`, as LANGUAGE.md describes it: text to program, and program to text.
 //!
-//! Reading goes one way: `lex` and `parse` turn text into the tree of `ast`, `expand` turns the tree into the
-//! parts of a program, and each reports what is wrong to `diagnostics`. All mistakes of a file come out of
+//! Reading goes one way: `include` makes one text of several files, `lex` and `parse` turn it into the tree of
+//! `ast`, `expand` turns the tree into the parts of a program, and each reports what is wrong to `diagnostics`. All mistakes of a file come out of
 //! one run. Nothing here recurses deeper than the input may be nested, and nothing unfolds without a limit.
 
 mod ast;
 mod expand;
+pub mod include;
 mod lex;
 mod parse;
 mod patch;
@@ -16,18 +17,37 @@ pub use patch::DIALECT;
 use crate::front::diagnostics::{Problem, Problems, Reported};
 use crate::front::{Input, Unread};
 use crate::limits::{Limit, Limits};
-use crate::model::{Program, Value};
+use crate::model::{Program, SourceMap, Stretch, Value};
 
 /// Reads a program. `defines` are values for parameters, the last one counting for each.
 pub fn read(source: &str, defines: &[(String, Value)], limits: &Limits) -> Result<Input, Unread> {
-    let mut problems = Problems::new(source, limits);
-    let program = program(source, defines, &mut problems);
+    read_spliced(source, &[], defines, limits)
+}
+
+/// Reads a program whose text was put together from several files by [`mod@include`].
+pub fn read_spliced(
+    source: &str,
+    stretches: &[Stretch],
+    defines: &[(String, Value)],
+    limits: &Limits,
+) -> Result<Input, Unread> {
+    let mut problems = Problems::new(source, limits).with_stretches(stretches);
+    let program = program(source, defines, None, &mut problems);
     problems.finish(program).map(|(program, warnings)| Input { program, warnings })
+}
+
+/// Where the text of a program comes to lie in it.
+pub fn source_map(source: &str, defines: &[(String, Value)], limits: &Limits) -> Result<SourceMap, Unread> {
+    let mut problems = Problems::new(source, limits);
+    let mut map = SourceMap::default();
+    let program = program(source, defines, Some(&mut map), &mut problems);
+    problems.finish(program).map(|_| map)
 }
 
 fn program<'s>(
     source: &'s str,
     defines: &[(String, Value)],
+    mapped: Option<&mut SourceMap>,
     problems: &mut Problems<'s>,
 ) -> Result<Program, Reported> {
     let file = parse::parse(source, problems);
@@ -35,7 +55,7 @@ fn program<'s>(
         let problem = Problem::error("there are no threads in this file");
         problems.report(problem.help("a program looks like `thread p0; nop; end`"));
     }
-    let parts = expand::expand(source, &file, defines, problems)?;
+    let parts = expand::expand(source, &file, defines, mapped, problems)?;
     drop(file);
     if problems.has_errors() { Err(Reported) } else { problems.program(parts) }
 }
@@ -53,9 +73,18 @@ mod tests {
     /// Uses the whole language.
     const SAMPLE: &str = "\
 param N = 2
+const K = N + 1
+struct node { value, next }
 shared x, y = 3, a[4] = {1, 2}
 
+inline acquire(l, out)
+wait: xchg out, [l], 1
+    while out != 0 { load s, [l.next]; pause; out = s }
+    if out == 0 { inc [l] } else if s { or s, [l], K } else { goto wait }
+end
+
 thread p[i in 1..=N]
+    local own[2] = i
 again:
     store [a + i], 1 // note
     load r, [x]; fence
@@ -69,11 +98,13 @@ end
 
 thread q
     lock; xchg z, [x], 1; add z, [x], 0b11; unlock
+    acquire(a + 1, z); store8 [a.next], z
     assume z != 0 && 4 / z; assert ~z
     halt
 end
 
 forbid two i: p[i]@l && p[i].r == 2
+forbid q@acquire.wait && [p[1].own] == 2
 never all i in 1..=2: [x + i] != 0x1f || !q.z
 ";
 

@@ -3,11 +3,17 @@
 //! A statement that does not is reported once and skipped to the end of its line, so that one run finds all
 //! mistakes. What follows from a mistake is not reported: a misspelt `thread` still opens a thread, a thread
 //! without `end` ends where the next one begins, and garbage was reported by the lexer. Statements are in
-//! `body`, expressions in `expr`, steps from token to token in `cursor`; what names mean is not decided here.
+//! `body`, those with statements inside in `blocks`, expressions in `expr`, steps from token to token in
+//! `cursor`, advice in `hints`; what names mean is not decided here.
+//!
+//! Words that came later than the first programs are not reserved: they are words of the language only where
+//! a name could not stand.
 
+mod blocks;
 mod body;
 mod cursor;
 mod expr;
+mod hints;
 
 use super::ast::*;
 use super::lex::{self, TsoKind, TsoToken};
@@ -19,20 +25,44 @@ const MAX_QUANTIFIERS: usize = 8;
 
 pub fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> File<'s> {
     let tokens = lex::tokens(source, problems);
-    let landmarks = landmarks(&tokens);
-    let mut parser = TsoParser { source, tokens, landmarks, next: 0, depth: 0, problems };
+    let mut parser = TsoParser { source, tokens, landmarks: Vec::new(), next: 0, depth: 0, problems };
+    parser.landmarks = (0..parser.tokens.len()).filter(|&i| parser.is_landmark(i)).collect();
     parser.file()
 }
 
-/// The places of every `thread` and `end`.
-fn landmarks(tokens: &[TsoToken]) -> Vec<usize> {
-    let is_landmark = |t: &TsoToken| matches!(t.kind, TsoKind::Thread | TsoKind::End);
-    tokens.iter().enumerate().filter(|(_, t)| is_landmark(t)).map(|(i, _)| i).collect()
+/// What may stand outside threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Declaration {
+    Shared,
+    Param(ParamKind),
+    Struct,
+    Inline,
+    Thread,
+    Property(PropertyKind),
+}
+
+impl Declaration {
+    fn named(word: &str) -> Option<Declaration> {
+        Some(match word {
+            "shared" => Declaration::Shared,
+            "param" => Declaration::Param(ParamKind::Open),
+            "const" => Declaration::Param(ParamKind::Fixed),
+            "struct" => Declaration::Struct,
+            "inline" => Declaration::Inline,
+            "thread" => Declaration::Thread,
+            "forbid" => Declaration::Property(PropertyKind::Forbid),
+            "exists" => Declaration::Property(PropertyKind::Exists),
+            "forall" => Declaration::Property(PropertyKind::Forall),
+            "never" => Declaration::Property(PropertyKind::Never),
+            _ => return None,
+        })
+    }
 }
 
 struct TsoParser<'s, 'p> {
     source: &'s str,
     tokens: Vec<TsoToken>,
+    /// The places where threads and the like begin and end.
     landmarks: Vec<usize>,
     next: usize,
     /// How many calls deep the expression being read is nested.
@@ -50,9 +80,9 @@ impl<'s> TsoParser<'s, '_> {
                 TsoKind::EndOfFile => return file,
                 TsoKind::Newline | TsoKind::Semicolon => self.bump(),
                 _ => match self.declaration_word() {
-                    Some(kind) => {
+                    Some(declaration) => {
                         lost = false;
-                        self.declaration(kind, &mut file);
+                        self.declaration(declaration, &mut file);
                     }
                     None => {
                         self.lost_statement(lost);
@@ -64,39 +94,45 @@ impl<'s> TsoParser<'s, '_> {
     }
 
     /// The declaration that begins here, be it misspelt.
-    fn declaration_word(&mut self) -> Option<TsoKind> {
-        let kind = self.kind();
-        if lex::DECLARATIONS.iter().any(|(_, k)| *k == kind) {
-            return Some(kind);
+    fn declaration_word(&mut self) -> Option<Declaration> {
+        let word = self.text();
+        if let Some(declaration) = Declaration::named(word) {
+            return Some(declaration);
         }
-        if kind != TsoKind::Name || !matches!(self.kind_after(1), TsoKind::Name | TsoKind::LeftBracket) {
+        if self.kind() != TsoKind::Name || !matches!(self.kind_after(1), TsoKind::Name | TsoKind::LeftBracket)
+        {
             return None;
         }
-        let word = self.text();
-        let meant = self.problems.nearest(word, lex::DECLARATIONS.iter().map(|(w, _)| *w))?;
+        let known = lex::DECLARATIONS.iter().map(|(w, _)| *w).chain(lex::CONTEXTUAL_DECLARATIONS);
+        let meant = self.problems.nearest(word, known)?;
         let span = self.span();
         self.problems.report(
             Problem::error(format!("unknown declaration `{}`", shorten(word)))
                 .at(span)
                 .suggest(Some(meant.clone())),
         );
-        lex::DECLARATIONS.iter().find(|(w, _)| *w == meant).map(|(_, k)| *k)
+        Declaration::named(&meant)
     }
 
-    fn declaration(&mut self, kind: TsoKind, file: &mut File<'s>) {
+    fn declaration(&mut self, declaration: Declaration, file: &mut File<'s>) {
         let first = self.next;
-        let done = match kind {
-            TsoKind::Shared => self.shared(file),
-            TsoKind::Param => self.param(file),
-            TsoKind::Thread => {
+        let done = match declaration {
+            Declaration::Shared => self.shared(file),
+            Declaration::Param(kind) => self.param(kind, file),
+            Declaration::Struct => self.structure(file),
+            Declaration::Inline => {
+                self.inline(file);
+                Ok(())
+            }
+            Declaration::Thread => {
                 self.thread(file);
                 Ok(())
             }
-            _ => self.property(kind, file),
+            Declaration::Property(kind) => self.property(kind, file),
         };
         if done.is_err() {
             self.skip_line();
-            if matches!(kind, TsoKind::Shared | TsoKind::Param) {
+            if matches!(declaration, Declaration::Shared | Declaration::Param(_) | Declaration::Struct) {
                 file.doubtful.extend(self.names_between(first, self.next));
             }
         }
@@ -109,6 +145,11 @@ impl<'s> TsoParser<'s, '_> {
             let problem = match kind {
                 TsoKind::End => Problem::error("`end` without a `thread`").at(span),
                 TsoKind::RightBrace => Problem::error("`}` without a `repeat`").at(span),
+                TsoKind::Name if self.text() == "include" && self.kind_after(1) == TsoKind::Text => {
+                    Problem::error("nothing can be included here")
+                        .at(span)
+                        .help("only programs that are read from files can include others")
+                }
                 _ => Problem::error(format!("{} outside a thread", self.found()))
                     .at(span)
                     .label("expected a declaration or a property")
@@ -121,8 +162,14 @@ impl<'s> TsoParser<'s, '_> {
 
     fn shared(&mut self, file: &mut File<'s>) -> Parsed<()> {
         self.bump();
+        self.variables("the name of a shared variable", &mut file.shared)?;
+        self.end_of_statement()
+    }
+
+    /// `x, y = 3, a[4] = {1, 2}`
+    fn variables(&mut self, expected: &str, variables: &mut Vec<Shared<'s>>) -> Parsed<()> {
         loop {
-            let name = self.name("the name of a shared variable")?;
+            let name = self.name(expected)?;
             let size = match self.eat(TsoKind::LeftBracket) {
                 Some(open) => {
                     let size = self.expr()?;
@@ -135,9 +182,9 @@ impl<'s> TsoParser<'s, '_> {
                 Some(_) => self.init()?,
                 None => Init::Zero,
             };
-            file.shared.push(Shared { name, size, init });
+            variables.push(Shared { name, size, init });
             if self.eat(TsoKind::Comma).is_none() {
-                return self.end_of_statement();
+                return Ok(());
             }
         }
     }
@@ -157,24 +204,53 @@ impl<'s> TsoParser<'s, '_> {
         Ok(Init::List(values))
     }
 
-    fn param(&mut self, file: &mut File<'s>) -> Parsed<()> {
+    fn param(&mut self, kind: ParamKind, file: &mut File<'s>) -> Parsed<()> {
         self.bump();
-        let name = self.name("the name of a parameter")?;
-        self.expect(TsoKind::Equals, "`=` and the parameter's value")?;
+        let what = match kind {
+            ParamKind::Open => "parameter",
+            ParamKind::Fixed => "constant",
+        };
+        let name = self.name(&format!("the name of a {what}"))?;
+        self.expect(TsoKind::Equals, &format!("`=` and the {what}'s value"))?;
         let value = self.expr()?;
-        file.params.push(Param { name, value });
+        file.params.push(Param { name, value, kind });
         self.end_of_statement()
     }
 
-    fn property(&mut self, word: TsoKind, file: &mut File<'s>) -> Parsed<()> {
-        let kind = match word {
-            TsoKind::Forbid => PropertyKind::Forbid,
-            TsoKind::Exists => PropertyKind::Exists,
-            TsoKind::Forall => PropertyKind::Forall,
-            _ => PropertyKind::Never,
-        };
+    /// `struct node { value, next }`, which may take several lines.
+    fn structure(&mut self, file: &mut File<'s>) -> Parsed<()> {
+        self.bump();
+        let name = self.name("the name of a struct")?;
+        let open = self.expect(TsoKind::LeftBrace, "`{` and the fields, as in `{ value, next }`")?;
+        let mut fields = Vec::new();
+        self.skip_newlines();
+        while self.kind() != TsoKind::RightBrace {
+            fields.push(self.name("the name of a field")?);
+            self.skip_newlines();
+            if self.eat(TsoKind::Comma).is_none() {
+                break;
+            }
+            self.skip_newlines();
+        }
+        let close = self.close(TsoKind::RightBrace, open)?;
+        if fields.is_empty() {
+            let problem = Problem::error(format!("struct `{}` has no fields", name.text)).at(open.to(close));
+            return Err(self.problems.report(problem));
+        }
+        file.structs.push(Struct { name, fields });
+        self.end_of_statement()
+    }
+
+    fn property(&mut self, kind: PropertyKind, file: &mut File<'s>) -> Parsed<()> {
         let start = self.span();
         self.bump();
+        let name = match (self.kind(), self.kind_after(1)) {
+            (TsoKind::Name, TsoKind::Colon) => Some(self.name("the property's name")?),
+            _ => None,
+        };
+        if name.is_some() {
+            self.bump();
+        }
         let mut quantifiers = Vec::new();
         while let Some(quantifier) = self.quantifier()? {
             if quantifiers.len() == MAX_QUANTIFIERS {
@@ -183,9 +259,9 @@ impl<'s> TsoParser<'s, '_> {
             }
             quantifiers.push(quantifier);
         }
-        let body = self.expr()?;
+        let body = self.condition()?;
         let span = start.to(self.last_span());
-        file.properties.push(Property { kind, quantifiers, body, span });
+        file.properties.push(Property { kind, name, quantifiers, body, span });
         self.end_of_statement()
     }
 

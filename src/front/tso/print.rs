@@ -10,7 +10,7 @@ mod plain;
 use crate::front::const_fold;
 use crate::limits::{Limit, Limits, Text};
 use crate::model::program::{ProgramParts, ThreadParts};
-use crate::model::{Atom, Edge, Instr, Loc, Pred, Program, Property, Reg, RegExpr, RmwOp, Value, Variable};
+use crate::model::{Atom, Edge, Instr, Loc, Pred, Program, Property, Reg, RegExpr, Value, Variable};
 use std::collections::HashSet;
 use std::fmt::{self, Write};
 
@@ -233,12 +233,8 @@ impl ThreadText<'_> {
             Instr::Assume(e) => format!("assume {}", self.expr(e)),
             Instr::Assert(e) => format!("assert {}", self.expr(e)),
             Instr::Rmw { dst, addr, op } => {
-                let (word, operands) = match op {
-                    RmwOp::Swap(v) => ("xchg", self.expr(v)),
-                    RmwOp::Add(v) => ("add", self.expr(v)),
-                    RmwOp::Cas { old, new } => ("cas", format!("{}, {}", self.expr(old), self.expr(new))),
-                };
-                format!("{word} {}, [{}], {operands}", reg(dst), self.address(addr))
+                let operands: Vec<String> = op.operands().into_iter().map(|e| self.expr(e)).collect();
+                format!("{} {}, [{}], {}", op.word(), reg(dst), self.address(addr), operands.join(", "))
             }
             Instr::Lock => "lock".to_string(),
             Instr::Unlock => "unlock".to_string(),
@@ -263,7 +259,8 @@ fn property_text(property: &Property, parts: &ProgramParts, memory: &Memory) -> 
         Pred::Atom(Atom::At(t, locs)) => at(&parts.threads[t.index()], locs),
         pred => pred.show(&atom),
     };
-    format!("{} {pred}", property.kind.word())
+    let name = property.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
+    format!("{} {name}{pred}", property.kind.word())
 }
 
 /// `t@a || t@b || …`, in the shape in which it is read back.

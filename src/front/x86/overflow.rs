@@ -72,6 +72,7 @@ fn made(instr: &Instr, all: &mut BitBound) -> Option<u32> {
     match instr {
         Instr::Assign { value, .. } | Instr::Store { value, .. } => grown(value, all),
         Instr::Rmw { op: RmwOp::Swap(v) | RmwOp::Cas { new: v, .. }, .. } => grown(v, all),
+        Instr::Rmw { op: RmwOp::And(v) | RmwOp::Or(v) | RmwOp::Xor(v), .. } => grown(v, all),
         Instr::Rmw { op: RmwOp::Add(v), .. } => Some(grown(v, all)? + 1),
         Instr::Any { .. } => None,
         _ => Some(0),

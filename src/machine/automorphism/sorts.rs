@@ -65,7 +65,7 @@ impl Sorts {
                 match op {
                     Modify::Swap(v) => self.store(code, addr, v),
                     Modify::Cas { old, new } => [old, new].iter().for_each(|v| self.store(code, addr, v)),
-                    Modify::Add(_) => {}
+                    Modify::Add(_) | Modify::Bits(..) => {}
                 }
             }
             _ => {}

@@ -204,7 +204,8 @@ impl<'a> Swap<'a> {
     fn same_modification(&mut self, f: &Modify, g: &Modify, contents: Use) -> bool {
         match (f, g) {
             (Modify::Swap(x), Modify::Swap(y)) => self.same(x, y, contents),
-            (Modify::Add(x), Modify::Add(y)) => {
+            (Modify::Bits(o, _), Modify::Bits(p, _)) if o != p => false,
+            (Modify::Add(x), Modify::Add(y)) | (Modify::Bits(_, x), Modify::Bits(_, y)) => {
                 let plain = !matches!(contents, Use::Sort(sort) if self.moves(sort));
                 plain && self.same(x, y, Use::Number)
             }

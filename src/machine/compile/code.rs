@@ -105,6 +105,9 @@ impl CInstr {
                 let op = match op {
                     RmwOp::Swap(v) => Modify::Swap(code(v)),
                     RmwOp::Add(v) => Modify::Add(code(v)),
+                    RmwOp::And(v) => Modify::Bits(BinOp::BitAnd, code(v)),
+                    RmwOp::Or(v) => Modify::Bits(BinOp::BitOr, code(v)),
+                    RmwOp::Xor(v) => Modify::Bits(BinOp::BitXor, code(v)),
                     RmwOp::Cas { old, new } => Modify::Cas { old: code(old), new: code(new) },
                 };
                 CInstr::Rmw { dst: slot(dst), addr: code(addr), op }
@@ -139,7 +142,9 @@ impl CInstr {
             CInstr::Assume(e) | CInstr::Assert(e) => vec![e],
             CInstr::Load { addr, .. } => vec![addr],
             CInstr::Store { addr, value } => vec![addr, value],
-            CInstr::Rmw { addr, op: Modify::Swap(v) | Modify::Add(v), .. } => vec![addr, v],
+            CInstr::Rmw { addr, op: Modify::Swap(v) | Modify::Add(v) | Modify::Bits(_, v), .. } => {
+                vec![addr, v]
+            }
             CInstr::Rmw { addr, op: Modify::Cas { old, new }, .. } => vec![addr, old, new],
             CInstr::Any { .. } | CInstr::Nop | CInstr::Fence | CInstr::Lock | CInstr::Unlock => vec![],
         }
@@ -151,6 +156,7 @@ impl CInstr {
 pub enum Modify {
     Swap(Code),
     Add(Code),
+    Bits(BinOp, Code),
     Cas { old: Code, new: Code },
 }
 

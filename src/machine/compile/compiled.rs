@@ -26,7 +26,7 @@ pub struct Compiled {
     pub initial: Vec<Value>,
     /// A working state with every value that never varies in stored states.
     pub template: Vec<Value>,
-    /// Per slot the values it may hold in a stored state; `None` for registers that nobody will read again.
+    /// Per slot the values it may hold in a stored state; `None` for registers that will not be read again.
     pub bounds: Vec<Option<Interval>>,
     /// Where each thread's location lies in a packed state.
     pub locations: Vec<Field>,

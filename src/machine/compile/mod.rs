@@ -18,7 +18,7 @@ mod visibility;
 pub use code::{CEdge, CInstr, Code, Modify};
 pub use compiled::{CThread, Compiled, Fold, Node, bits, lock_slot};
 pub use goal::{CClause, FAR, SlotAtom, steps_to};
-pub(crate) use visibility::faint;
+pub(crate) use visibility::{faint, watched};
 
 use super::MemoryModel;
 use crate::analysis::access::Futures;
@@ -35,7 +35,7 @@ use visibility::{Observed, named_cells};
 /// What is a store to an unbounded buffer?
 #[derive(Clone, Copy, PartialEq)]
 pub enum Stores {
-    /// A local step, unless the goal looks at its cell: nobody else can see it.
+    /// A local step, unless the goal looks at its cell: no other thread can see it.
     Local,
     /// A step of its own: the location before it is a scheduling point.
     Scheduled,

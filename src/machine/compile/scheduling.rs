@@ -2,7 +2,7 @@
 //! one go.
 //!
 //! A location is one if it has an action on memory, has a choice, matters to the goal, closes a cycle of
-//! local steps, or is an end. Whatever lies between is local and has no choice, so nobody can tell when it
+//! local steps, or is an end. Whatever lies between is local and has no choice, so it makes no difference when it
 //! happens. There is one more kind, for the goal's sake, between two effects
 //! ([`Compiler::separate_effects`]).
 

@@ -24,7 +24,7 @@ struct Held {
 }
 
 impl Compiler<'_> {
-    /// Per slot the values it may hold in a stored state; `None` for registers that nobody will read again.
+    /// Per slot the values it may hold in a stored state; `None` for registers that will not be read again.
     pub(super) fn slots(&self, numbering: &[Numbering]) -> Result<Vec<Option<Interval>>, Limit> {
         let threads = self.program.threads().len();
         let mut slots = Vec::with_capacity(self.memory + self.program.cells());

@@ -20,6 +20,11 @@ pub(super) struct Observed {
     pub locations: Vec<Vec<Loc>>,
 }
 
+/// The registers that the goal looks at.
+pub(crate) fn watched(program: &Program, goal: &Goal) -> Watched {
+    Observed::by(goal, program).registers
+}
+
 impl Observed {
     pub fn by(goal: &Goal, program: &Program) -> Observed {
         let mut registers = Watched::nothing(program);

@@ -1,4 +1,4 @@
-//! Which cells hold what nobody will read? States that differ in such cells alone are stored as one.
+//! Which cells hold what will not be read again? States that differ in such cells alone are stored as one.
 //!
 //! A cell is *dead* in a state if it is dead for every thread (`analysis::liveness`) and no goal names it. It
 //! is stored as a fixed value. Why this is sound: whatever the cell holds, the same steps are possible and

@@ -50,7 +50,8 @@ impl Core {
             })
     }
 
-    fn reaches_goal(&self, work: &Work) -> bool {
+    /// Is it a goal?
+    pub(crate) fn reaches_goal(&self, work: &Work) -> bool {
         if self.errors_count && (0..self.threads()).any(|t| self.is_trapped(work, t)) {
             return true;
         }
@@ -97,6 +98,53 @@ impl Core {
         self.code.clauses.iter().map(of).min().unwrap_or(0).min(FARTHEST)
     }
 
+    /// How often threads have to be switched at least until a goal is reached, if this one acted last.
+    pub(in super::super) fn switches_left(&self, work: &Work, last: Option<usize>) -> u32 {
+        if self.threads() > u64::BITS as usize {
+            return 0;
+        }
+        let busy = |t: usize| work.has_pending(t) && !self.is_blocked(work, t);
+        let waiting = self.threads_that(busy);
+        let others = |moving: u64| (moving & !last.map_or(0, |t| 1 << t)).count_ones();
+        // The first step of all is no switch.
+        let switches = |moving: u64| others(moving | waiting).saturating_sub(u32::from(last.is_none()));
+        let ended = |t: usize| work.vals[t] == self.code.threads[t].end as Value;
+        let of = |c: &CClause| match c.when {
+            When::Always => self.fewest(work, &c.pred, &switches),
+            When::Final => switches(self.threads_that(|t| !ended(t))),
+        };
+        let wrong = || {
+            let may_trap = (0..self.threads()).filter(|&t| self.node(work, t).may_trap);
+            may_trap.map(|t| others(1 << t).saturating_sub(u32::from(last.is_none()))).min()
+        };
+        let errors = self.errors_count.then(wrong).flatten();
+        self.code.clauses.iter().map(of).chain(errors).min().unwrap_or(0)
+    }
+
+    fn threads_that(&self, are: impl Fn(usize) -> bool) -> u64 {
+        (0..self.threads()).filter(|&t| are(t)).fold(0, |set, t| set | 1 << t)
+    }
+
+    /// The least that any of the alternatives takes.
+    fn fewest(&self, work: &Work, pred: &Expr<SlotAtom>, switches: &impl Fn(u64) -> u32) -> u32 {
+        match pred {
+            Expr::Binary(BinOp::Or, a, b) => {
+                self.fewest(work, a, switches).min(self.fewest(work, b, switches))
+            }
+            other => switches(self.moving(work, other)),
+        }
+    }
+
+    /// Threads that have to move before the predicate holds.
+    fn moving(&self, work: &Work, pred: &Expr<SlotAtom>) -> u64 {
+        match pred {
+            Expr::Binary(BinOp::And, a, b) => self.moving(work, a) | self.moving(work, b),
+            Expr::Binary(BinOp::Or, a, b) => self.moving(work, a) & self.moving(work, b),
+            Expr::Atom(SlotAtom::At { thread, .. }) if !self.holds(work, pred) => 1 << thread,
+            _ => 0,
+        }
+    }
+
     fn pred_distance(&self, work: &Work, pred: &Expr<SlotAtom>) -> usize {
         match pred {
             Expr::Binary(BinOp::And, a, b) => self.pred_distance(work, a) + self.pred_distance(work, b),
@@ -124,8 +172,8 @@ impl Core {
 
     /// Can no goal state follow any more, whatever happens?
     #[inline]
-    pub(super) fn is_hopeless(&self, work: &Work) -> bool {
-        // Where nobody has lost anything since there was hope, there still is.
+    pub(crate) fn is_hopeless(&self, work: &Work) -> bool {
+        // If no thread has moved away from the goal since it was last in reach, it still is.
         let lost = work.moved.iter().any(|&t| self.node(work, t).lost);
         lost && self.reductions.prune && self.has_no_hope(work)
     }

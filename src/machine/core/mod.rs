@@ -3,7 +3,7 @@
 //! as decisions.
 //!
 //! `step` takes steps, on a state in the making (`work`); `store_buffer` has what waits to reach memory;
-//! `fields` says where things lie in a packed state; `dead_cells` finds what nobody will read; `goal` judges
+//! `fields` says where things lie in a packed state; `dead_cells` finds what will not be read again; `goal` judges
 //! states; `concretise` leads runs back to decisions. Which steps there are from a state, and which may be
 //! left out, is not said here: that is what makes a machine (`eager`, `movers`), with the help of
 //! `partial_order`. Nor is the plain meaning of instructions (`semantics`), against which all of this is
@@ -30,14 +30,16 @@ pub(crate) use store_buffer::{LONGEST_BUFFER, Pending, enter, leave};
 pub(crate) use work::{Record, Work};
 
 use super::MemoryModel;
-use super::canonical::{Renaming, Symmetry};
+use super::automorphism::{Group, groups};
+use super::canonical::{Carried, Renaming, Symmetry};
 use super::compile::{CThread, Compiled, Stores, bits, compile};
 use crate::analysis::access::Access;
-use crate::model::Program;
+use crate::model::{Program, Value};
 use crate::query::{Goal, Limit, Limits, Reductions};
 use crate::reach::visited::MAX_WORDS;
 use crate::reach::{Sink, Sleep};
 use fields::Fields;
+use std::mem::take;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use store_buffer::Entries;
 
@@ -97,7 +99,7 @@ impl Core {
             model,
             reductions,
             ranking: false,
-            errors_count: true,
+            errors_count: !goal.ignores_errors,
             overflowed: AtomicBool::new(false),
             too_large: AtomicBool::new(false),
             longest_buffer: AtomicUsize::new(0),
@@ -120,6 +122,21 @@ impl Core {
         if !self.symmetry.members().all(same) {
             self.symmetry = Symmetry::default();
         }
+    }
+
+    /// How many threads may change places with others.
+    pub fn interchangeable(&self) -> usize {
+        self.symmetry.interchangeable()
+    }
+
+    /// Which threads may change places, with which cells and values, and the sort of each slot.
+    pub fn groups(&self) -> (Vec<Group>, Vec<u32>) {
+        if self.symmetry.is_none() { (vec![], vec![]) } else { groups(&self.code) }
+    }
+
+    /// The threads that may take the place of this one, with it.
+    pub fn alike(&self, t: usize) -> Vec<usize> {
+        self.symmetry.members().find(|m| m.contains(&t)).map_or(vec![t], <[usize]>::to_vec)
     }
 
     /// Words of a packed state, without the contents of buffers.
@@ -176,7 +193,7 @@ impl Core {
     }
 
     /// The initial state, before any thread runs.
-    pub(super) fn start(&self) -> Work {
+    pub fn start(&self) -> Work {
         let buffers = if self.has_buffers() { vec![Vec::new(); self.threads()] } else { Vec::new() };
         Work { vals: self.code.initial.clone(), buffers, moved: (0..self.threads()).collect() }
     }
@@ -229,17 +246,58 @@ impl Core {
 
     /// Turns the state into the one that is stored for it; `renaming` says which thread was which.
     pub(super) fn canonicalise(&self, work: &mut Work, renaming: &mut Renaming) {
-        self.clear_dead_registers(work);
-        let dead = self.dead_cells_in(work);
-        self.clear_cells(work, dead.clone());
-        if self.symmetry.represent(&self.code, work, &dead, renaming) {
+        let dead = self.clear_dead(work);
+        let mut buffers = take(&mut work.buffers);
+        let moved = self.symmetry.represent(&self.code, work, &mut buffers, &dead, renaming);
+        work.buffers = buffers;
+        if moved {
             self.clear_cells(work, self.dead_cells_in(work));
         }
     }
 
+    /// The same where threads have no buffers, and carry something else.
+    pub fn canonicalise_with(&self, work: &mut Work, carried: &mut impl Carried, renaming: &mut Renaming) {
+        let dead = self.clear_dead(work);
+        if self.symmetry.represent(&self.code, work, carried, &dead, renaming) {
+            self.clear_cells(work, self.dead_cells_in(work));
+        }
+    }
+
+    /// Clears registers and cells that no longer matter; those cells.
+    fn clear_dead(&self, work: &mut Work) -> Cells {
+        self.clear_dead_registers(work);
+        let dead = self.dead_cells_in(work);
+        self.clear_cells(work, dead.clone());
+        dead
+    }
+
     /// Threads whose steps need not be explored because a twin's are: each with that twin.
     pub(super) fn twins(&self, work: &Work, renaming: &mut Renaming, twins: &mut Vec<(usize, usize)>) {
-        self.symmetry.twins(work, &self.dead_cells_in(work), renaming, twins);
+        self.twins_with(work, &work.buffers, renaming, twins);
+    }
+
+    /// The same where threads have no buffers, and carry something else.
+    pub fn twins_with(
+        &self,
+        work: &Work,
+        carried: &impl Carried,
+        renaming: &mut Renaming,
+        twins: &mut Vec<(usize, usize)>,
+    ) {
+        self.symmetry.twins(work, carried, &self.dead_cells_in(work), renaming, twins);
+    }
+
+    /// A value in a cell of a representative, as the run calls it: per thread there, `names` has the thread
+    /// of the run.
+    pub fn in_run(&self, names: &[usize], cell: u32, value: Value) -> Value {
+        self.symmetry.in_run(names, cell, value)
+    }
+
+    /// From now on, states keep what cells hold though nobody will read it, and values of registers that can
+    /// no longer be told apart.
+    pub fn keep_contents(&mut self) {
+        self.may_be_dead = 0;
+        self.code.threads.iter_mut().flat_map(|t| &mut t.nodes).for_each(|node| node.folded.clear());
     }
 
     /// Hands the state to the sink in the form in which it is stored, unless no goal can follow it.

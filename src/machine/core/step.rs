@@ -2,7 +2,7 @@
 //! scheduling point.
 //!
 //! Under TSO, stores enter the thread's buffer and flushes take the oldest of them to memory `[Owens09]`. A
-//! store is *silent* `[LepakLipasti00]`, and does not enter the buffer, if nobody else ever writes the cell
+//! store is *silent* `[LepakLipasti00]`, and does not enter the buffer, if no other thread ever writes the cell
 //! and its thread wrote the same value last: whenever it reached memory, it would find that value there.
 //! Loops that repeat a store then have finitely many states. In a block, a thread may read its own buffer
 //! while memory is held by another: then it matters what is in there; and with a bound it matters how much.
@@ -145,14 +145,14 @@ impl Core {
         Taken::Yes
     }
 
-    /// Would the store change nothing, whenever it reached memory? So it is if nobody else writes the cell,
+    /// Would the store change nothing, whenever it reached memory? So it is if no other thread writes the cell,
     /// and the thread itself wrote the same value last, or found it there.
     fn is_silent(&self, work: &Work, t: usize, cell: usize, value: Value) -> bool {
         let now = || work.buffered(t, cell).unwrap_or(work.vals[self.code.memory + cell]);
         self.writes_alone(t, cell as u32) && now() == value
     }
 
-    /// Does nobody else ever write the cell? If it matters for stores that change nothing.
+    /// Does no other thread ever write the cell? If it matters for stores that change nothing.
     #[inline]
     pub(in super::super) fn writes_alone(&self, t: usize, cell: u32) -> bool {
         self.others_ever.as_ref().is_some_and(|others| !others[t].may_write(cell))
@@ -225,6 +225,7 @@ fn modified(op: &Modify, vals: &[Value], old: Value) -> Option<Value> {
     Some(match op {
         Modify::Swap(v) => v.eval(vals)?,
         Modify::Add(v) => old.wrapping_add(v.eval(vals)?),
+        Modify::Bits(op, v) => op.apply(old, v.eval(vals)?).ok()?,
         Modify::Cas { old: expected, new } => {
             let (expected, new) = (expected.eval(vals)?, new.eval(vals)?);
             if old == expected { new } else { old }

@@ -74,7 +74,7 @@ impl Expansion {
     /// Prepares for the steps from a state.
     pub fn begin(&mut self, core: &Core, state: &[u64]) {
         let threads = core.threads();
-        self.cache.tidy(core);
+        self.cache.evict(core);
         self.base.unpack(core, &mut self.cache, state);
         self.futures.clear();
         self.futures.extend((0..threads).map(|t| self.base.future(&self.cache, t)));
@@ -270,10 +270,10 @@ impl Expansion {
     fn advance<R: Record>(&mut self, core: &Core, t: usize, steps: usize, record: &mut R) {
         if R::WANTED {
             for step in &self.transactions[t].steps[..steps] {
-                let told = self.cache.told(self.cache.get(step.from).transitions().start);
+                let act = self.cache.act(self.cache.get(step.from).transitions().start);
                 match step.touch {
-                    Touch::Store(store) if store.accelerated => record.push_accelerated(t, told),
-                    _ => record.push(t, told),
+                    Touch::Store(store) if store.accelerated => record.push_accelerated(t, act),
+                    _ => record.push(t, act),
                 }
             }
         }
@@ -303,7 +303,7 @@ impl Expansion {
                 self.next.flush(core, commit.thread, stays);
             }
             How::Transition(number) => {
-                record.push(commit.thread, self.cache.told(number));
+                record.push(commit.thread, self.cache.act(number));
                 self.next.go(core, &self.cache, commit.thread, commit.to);
                 if let Some((cell, raw)) = commit.write {
                     self.next.set(core, cell, raw);
@@ -334,7 +334,7 @@ impl Expansion {
         }
     }
 
-    /// Sets cells that nobody may read any more before writing them to the value that stands for that.
+    /// Sets cells that no thread may read any more before writing them to the value that stands for that.
     #[inline]
     fn clear_dead_cells(&mut self, core: &Core) {
         let Expansion { cache, next, .. } = self;
@@ -433,7 +433,7 @@ impl<R: Record> Moving<'_, R> {
         let from = next.at[t];
         let number = cache.get(from).transitions().start;
         let (to, set) = cache.effect(core, t, from, number, |cell| next.memory(core, cell));
-        record.push(t, cache.told(number));
+        record.push(t, cache.act(number));
         if let Some((cell, raw)) = set {
             let silent = core.writes_alone(t, cell) && next.memory(core, cell) == raw;
             let is_store = matches!(cache.transition(number).effect, Effect::Store { .. });

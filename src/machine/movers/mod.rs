@@ -127,6 +127,7 @@ impl MoverMachine {
 
 impl Machine for MoverMachine {
     type Scratch = MoverScratch;
+    type Step = Action;
 
     fn scratch(&self) -> MoverScratch {
         MoverScratch::default()

@@ -30,7 +30,7 @@ pub(super) enum Touch {
     Load(u32),
     /// A store enters the buffer.
     Store(Pending),
-    /// Nobody else has to do with it: a load from the own buffer, a silent store or one more of an
+    /// It concerns no other thread: a load from the own buffer, a silent store or one more of an
     /// accelerated entry, a fence with nothing to wait for.
     Own,
 }
@@ -40,7 +40,7 @@ pub(super) enum TransactionEnd {
     /// The thread stands before its commit.
     #[default]
     Commit,
-    /// It can do no more for now, or goes round in a circle.
+    /// It can do no more for now, or goes round a cycle.
     Blocked,
     /// There are more steps.
     Cut,

@@ -83,7 +83,7 @@ impl LocalState {
 /// What the next step of a local state is to the steps of other threads (`movers`).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Mover {
-    /// Nobody has asked yet.
+    /// Not asked for yet.
     Unknown,
     /// One load, which the goal cannot see unless the thread arrives somewhere by it.
     Load,
@@ -159,7 +159,7 @@ pub(super) struct TransitionCache {
 
 impl TransitionCache {
     /// Empties the cache if it has become large; no number of a local state is good after that.
-    pub fn tidy(&mut self, core: &Core) {
+    pub fn evict(&mut self, core: &Core) {
         let threads = core.threads();
         let large = self.locals.len() > MOST_LOCALS
             || self.bits.len() > MOST_WORDS
@@ -263,7 +263,7 @@ impl TransitionCache {
     }
 
     /// The decision that the transition is.
-    pub fn told(&self, i: usize) -> Act {
+    pub fn act(&self, i: usize) -> Act {
         Act::Step { edge: self.transitions[i].edge, choice: self.transitions[i].choice }
     }
 

@@ -7,7 +7,7 @@
 //! outcome, and cannot close a cycle of its thread's graph. The last condition is the cycle proviso, which
 //! keeps a thread from running round while the others wait for ever. It is decided on the graph and not on
 //! the search's stack, so that it does not depend on the order of the search or on other workers. Inside a
-//! `lock` … `unlock` block nobody else can touch memory, so the owner's steps are ample too. Under TSO a
+//! `lock` … `unlock` block no other thread can touch memory, so the owner's steps are ample too. Under TSO a
 //! flush belongs to its thread, and is ample if no other thread may ever touch the cell and the goal does not
 //! look at it.
 //!
@@ -59,13 +59,13 @@ pub(super) trait Position {
     /// Is that step possible now?
     fn can_step(&self, t: usize) -> bool;
 
-    /// Does the thread's own block hold memory, so that nobody else can touch it?
+    /// Does the thread's own block hold memory, so that no other thread can touch it?
     fn owns_memory(&self, t: usize) -> bool;
 
     /// Does another thread's block hold memory?
     fn is_blocked(&self, t: usize) -> bool;
 
-    /// Is nothing in any buffer, and memory held by nobody?
+    /// Is nothing in any buffer, and memory not locked?
     fn is_quiet(&self) -> bool;
 
     fn take(&mut self, t: usize, ample: Ample);

@@ -91,7 +91,7 @@ pub(in super::super) fn beginning<R: Record>(core: &Core) -> (Work, R) {
     (work, record)
 }
 
-/// Is nothing in any buffer, and memory held by nobody?
+/// Is nothing in any buffer, and memory not locked?
 #[inline]
 pub(in super::super) fn is_quiet(core: &Core, work: &Work) -> bool {
     core.lock_is_free(work) && work.buffers.iter().all(Vec::is_empty)

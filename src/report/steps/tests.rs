@@ -53,7 +53,7 @@ pub fn sb_trace() -> Trace {
     Trace { model: Model::Tso, events: vec![x, y, r0, r1, fx, fy], against: Against::Property(0) }
 }
 
-const PLAIN: Style = Style { width: 100, color: false };
+const PLAIN: Style = Style { width: 100, color: false, local_steps: true };
 
 fn told(program: &Program, run: &Trace, style: Style) -> String {
     text::blocks(&trace(program, run), style)
@@ -90,7 +90,7 @@ fn a_narrow_terminal_gets_one_column() {
     check(
         &sb(),
         &sb_trace(),
-        Style { width: 60, color: false },
+        Style { width: 60, color: false, local_steps: true },
         "
                        line                                 buffer
   1  p0  store [x], 1     3  x = 1 waits in the buffer      x=1
@@ -175,7 +175,7 @@ fn blocks_and_locked_instructions_are_visible() {
   5  └ unlock                          5
   6                  add r, [x], i     9  r = 1, from memory; x: 1 -> 3
 
-found, as asked in line 11: exists [x] == 3 ([x] = 3)
+reachable, as asked in line 11: exists [x] == 3 ([x] = 3)
 ",
     );
 }
@@ -193,7 +193,7 @@ fn an_access_outside_memory_is_named_at_its_row() {
 
 #[test]
 fn colour_is_there_only_if_asked_for() {
-    let coloured = told(&sb(), &sb_trace(), Style { width: 100, color: true });
+    let coloured = told(&sb(), &sb_trace(), Style { width: 100, color: true, local_steps: true });
     assert!(coloured.contains("\u{1b}["));
     assert!(!told(&sb(), &sb_trace(), PLAIN).contains('\u{1b}'));
 }

@@ -3,7 +3,7 @@
 //!
 //! Phase 1 is plain SC; its states are those of the eager machine, shared by all attacks. Phase 2 begins when
 //! the *attacker* issues an attack's store into its buffer: from then on its stores stay there (of several to
-//! one cell only the newest is kept, nobody else can see them) and it can pass no fence. Phase 3 begins with
+//! one cell only the newest is kept, no other thread can see them) and it can pass no fence. Phase 3 begins with
 //! the attack's load, from memory, of a cell that is not buffered; the attacker stops for good. The attack
 //! succeeds when an event that happens after the load has touched the cell of the delayed store: flushing it
 //! closes a cycle.
@@ -54,13 +54,13 @@ pub struct AttackMachine<'a> {
     targets: Vec<AttackTarget>,
     /// The loads that targets wait for.
     overtakers: Vec<Loads>,
-    /// Per thread and edge the number of a load that anybody waits for.
+    /// Per thread and edge the number of a load that an attack is to end with.
     numbers: Vec<Vec<usize>>,
     /// Per thread and node, the attacks that begin there.
     begin: Vec<Vec<Vec<usize>>>,
     /// More than any load's number.
     stride: usize,
-    /// The attacks that have succeeded already: nobody wants to see them succeed again.
+    /// The attacks that have succeeded already and need not succeed again.
     succeeded: RwLock<HashSet<usize>>,
     /// Whether there are any.
     any_succeeded: AtomicBool,
@@ -140,7 +140,7 @@ impl<'a> AttackMachine<'a> {
         self.base.core.node(&attack.work, t)
     }
 
-    /// Is anybody still waiting for the attack to succeed?
+    /// Is the attack still to succeed?
     fn is_open(&self, attack: &AttackState) -> bool {
         match attack.vals[Slots::PHASE] {
             0 => self.target(attack).open.load(Ordering::Relaxed) > 0,
@@ -160,6 +160,7 @@ impl<'a> AttackMachine<'a> {
 
 impl Machine for AttackMachine<'_> {
     type Scratch = AttackScratch;
+    type Step = Action;
 
     fn scratch(&self) -> AttackScratch {
         AttackScratch::default()

@@ -29,7 +29,7 @@ impl AttackMachine<'_> {
     }
 
     /// Every state in which an attack has just begun, from a state of phase 1. A thread that holds memory in
-    /// a block cannot attack, for nobody could close the cycle before it flushes; and while another one does,
+    /// a block cannot attack, for no other thread could close the cycle before it flushes; and while another one does,
     /// it may as well wait, for it cannot load from memory before the block ends.
     pub(super) fn beginnings<R: Record>(
         &self,
@@ -147,7 +147,7 @@ impl AttackMachine<'_> {
         attack.work.buffered(t, cell).is_none() && !self.base.core.is_blocked(&attack.work, t)
     }
 
-    /// The attack's load: phase 3 begins. What the attacker holds no longer matters to anyone.
+    /// The attack's load: phase 3 begins. What the attacker holds no longer matters.
     fn overtake(&self, attack: &mut AttackState, t: usize, edge: &CEdge, number: usize) {
         let cell = match &edge.instr {
             CInstr::Load { addr, .. } => {

@@ -134,7 +134,7 @@ struct Watch {
     stop: Loc,
     /// The address of the load.
     address: Reg,
-    /// What it got, for nobody to look at.
+    /// What it got, which is not looked at.
     value: Reg,
 }
 
@@ -300,7 +300,7 @@ fn goal(
         let before = Expr::Atom(Atom::At(u, locs));
         Clause { when: When::Always, pred: and(and(stopped.clone(), before), pred), property: 0 }
     };
-    Ok(Goal { clauses: places.into_iter().map(clause).collect() })
+    Ok(Goal { clauses: places.into_iter().map(clause).collect(), ignores_errors: false })
 }
 
 /// When the instruction of thread `u` writes what the attacker has loaded; `None` if it writes nothing.

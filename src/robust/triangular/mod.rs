@@ -3,7 +3,7 @@
 //!
 //! A *triangular race* is an SC run in which a thread stores, then loads another cell while its store could
 //! still be in its buffer, and then another thread writes that cell: the load could have overtaken the store,
-//! and somebody could tell. (`certify::race` says what else counts as a write.) Without one, TSO adds
+//! and another thread could tell. (`certify::race` says what else counts as a write.) Without one, TSO adds
 //! nothing; with one it may or may not. `history` turns the question into one of SC reachability, once for
 //! each thread; the search is `reach`'s; `certify` judges what was found from the run alone.
 
@@ -154,7 +154,7 @@ fn next_write(
     Ok(found.map(|event| event.action))
 }
 
-/// The run without the block that a thread is still in, if there is one. Nobody else has touched memory since
+/// The run without the block that a thread is still in, if there is one. No other thread has touched memory since
 /// it began, so they can do what they did.
 fn without_open_block(program: &Program, run: &[Action]) -> Option<Vec<Action>> {
     let instr = |a: &Action| match a.act {

@@ -12,6 +12,13 @@ use crate::front::Inexpressible;
 use crate::front::x86::{EAX, Gpr};
 use crate::model::{BinOp, Expr, Reg, RegExpr, RmwOp, Value};
 
+/// An instruction on a register, and the locked one on memory.
+type Combination = (&'static str, &'static str);
+const ADD: Combination = ("add", "lock add");
+const AND: Combination = ("and", "lock and");
+const OR: Combination = ("or", "lock or");
+const XOR: Combination = ("xor", "lock xor");
+
 impl<'a> Assembly<'a> {
     pub fn load(&mut self, to: Gpr, mem: &Mem, bits: u32) {
         match bits {
@@ -26,7 +33,10 @@ impl<'a> Assembly<'a> {
         let (value, mnemonic) = match op {
             RmwOp::Swap(value) => (value, "xchg"),
             RmwOp::Add(value) if self.has("lock xadd") => (value, "lock xadd"),
-            RmwOp::Add(value) => return self.add((reg, dst), mem, bits, value),
+            RmwOp::Add(value) => return self.combine((reg, dst), mem, bits, (ADD, value)),
+            RmwOp::And(value) => return self.combine((reg, dst), mem, bits, (AND, value)),
+            RmwOp::Or(value) => return self.combine((reg, dst), mem, bits, (OR, value)),
+            RmwOp::Xor(value) => return self.combine((reg, dst), mem, bits, (XOR, value)),
             RmwOp::Cas { old, new } => {
                 let mem = self.apart(mem, EAX)?;
                 let new = match self.reg(new)? {
@@ -47,26 +57,27 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    /// An addition without an instruction of its own that gives the old value back.
-    fn add(
+    /// The old value combined with another one, where no instruction gives the old value back.
+    fn combine(
         &mut self,
         (reg, dst): (Reg, Gpr),
         mem: Mem,
         bits: u32,
-        value: &RegExpr,
+        ((plain, locked), value): (Combination, &RegExpr),
     ) -> Result<(), Inexpressible> {
-        let summand = self.operand(value)?;
-        if self.edge.is_some_and(|edge| !self.live.is_live(self.t, edge.to, reg)) {
-            self.op("lock add", bits, &[Operand::Mem(mem), summand]);
+        let other = self.operand(value)?;
+        let unused = self.edge.is_some_and(|edge| !self.live.is_live(self.t, edge.to, reg));
+        if unused && self.has(locked) {
+            self.op(locked, bits, &[Operand::Mem(mem), other]);
             return Ok(());
         }
-        let summand = match summand {
+        let other = match other {
             Operand::Reg(gpr) if gpr == dst || gpr == EAX => Operand::Reg(self.copied(gpr)?),
             other => other,
         };
         self.attempts(dst, mem, bits, |assembly, new| {
             assembly.mov(new, dst);
-            assembly.op("add", assembly.bits(), &[Operand::Reg(new), summand]);
+            assembly.op(plain, assembly.bits(), &[Operand::Reg(new), other]);
             Ok(())
         })
     }

@@ -39,7 +39,7 @@ impl<'a> Body<'a> {
                     used.insert(*r);
                 })
             });
-            accumulates |= matches!(edge.instr, Instr::Rmw { op: RmwOp::Cas { .. } | RmwOp::Add(_), .. });
+            accumulates |= matches!(&edge.instr, Instr::Rmw { op, .. } if !matches!(op, RmwOp::Swap(_)));
         }
         let stays = |l: &Loc| *l != thread.end() && !inside.contains(l);
         let locations = reachable.into_iter().filter(stays).collect();

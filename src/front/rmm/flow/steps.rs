@@ -4,7 +4,7 @@
 //! where the domains of the registers show that it holds. A location's domain thus bounds what is read from
 //! it, too. A locked block with a write is a `lock` block; `cas` and `locked write` alone are single locked
 //! instructions. A block without a write is no fence: with one read at most it is its statements, since
-//! nobody sees the steps between; with several it needs the lock, which `flow` allows where it makes no
+//! no thread sees the steps between; with several it needs the lock, which `flow` allows where it makes no
 //! difference.
 
 use super::{Builder, Built};

@@ -27,12 +27,12 @@ fn macros_have_rules() {
             "1:49: unknown statement `m`",
         ],
     );
-    let circle = "forbidden * macro b() nop endmacro macro a(x) x; b2() endmacro process text a(a(nop))";
-    wrong(circle, &["1:50: unknown statement `b2` (in the macro called on line 1)"]);
+    let no_cycle = "forbidden * macro b() nop endmacro macro a(x) x; b2() endmacro process text a(a(nop))";
+    wrong(no_cycle, &["1:50: unknown statement `b2` (in the macro called on line 1)"]);
 }
 
 #[test]
-fn circles_and_explosions_of_macros_are_stopped() {
+fn cycles_and_explosions_of_macros_are_stopped() {
     wrong(
         "forbidden *\nmacro a() nop; a() endmacro\nprocess text a()",
         &["2:16: macro `a` leads back to itself"],

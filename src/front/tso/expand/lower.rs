@@ -69,7 +69,10 @@ impl<'s, L: Leaves<'s>> Lowering<'_, L> {
                 }
                 _ => self.arithmetic(first, rest, role),
             },
-            _ => self.leaves.leaf(e, role).map(|expr| Tree { expr, depth: 1 }),
+            _ => self.leaves.leaf(e, role).and_then(|expr| {
+                let depth = expr.depth();
+                self.within_bounds(Tree { expr, depth }, e.span())
+            }),
         };
         self.level -= 1;
         tree

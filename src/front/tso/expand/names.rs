@@ -1,19 +1,23 @@
-//! What do the names of a file stand for? Parameters, shared variables, and constants made from them.
+//! What do the names of a file stand for? Parameters, fields, shared variables, and constants made from them.
 //!
 //! Parameters come in the order of the file, each from those above it. Then the sizes of arrays, which fix
 //! all addresses; then initial values, which may be addresses. Registers are not known here.
 
 use super::lower::{Leaves, Role, lower};
-use crate::front::const_fold::Leaf;
+use crate::front::const_fold::{self, Leaf};
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
-use crate::front::tso::ast::{Bound, Expr, File, Init, Name, Param, Range, Shared};
-use crate::model::{self, MAX_CELLS, Value, Variable};
+use crate::front::tso::ast::{Bound, Expr, File, Init, Name, Param, ParamKind, Range, Shared, ThreadRef};
+use crate::model::{self, BinOp, MAX_CELLS, RegExpr, Value, Variable};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// What a name stands for, wherever it is used.
 pub enum Meaning {
     Constant(Value),
     Address(Value),
+    /// What an `inline` was given for it.
+    Argument(Rc<Argument>),
     /// A parameter used above its declaration.
     TooEarly(Span),
     /// Its declaration has been reported as wrong.
@@ -24,18 +28,45 @@ pub enum Meaning {
 pub struct TsoNames<'s, 'f> {
     params: HashMap<&'s str, (Span, Option<Value>)>,
     shared: HashMap<&'s str, Value>,
+    /// Cells that a struct takes.
+    structs: HashMap<&'s str, Value>,
+    /// The offset of each field; none if structs disagree about it.
+    fields: HashMap<&'s str, Option<Value>>,
     doubtful: &'f HashSet<&'s str>,
 }
 
-/// Constants that a name can mean in one place only, innermost last: indices of templates and quantifiers,
-/// counters of `repeat`.
-pub type Locals<'s> = Vec<(&'s str, Value)>;
+/// What a name can mean in one place only, innermost last.
+pub type Locals<'s> = Vec<(&'s str, Local)>;
+
+#[derive(Clone, Debug)]
+pub enum Local {
+    /// The index of a template or quantifier, the counter of a `repeat`.
+    Constant(Value),
+    /// Memory of the thread's own.
+    Address(Value),
+    Argument(Rc<Argument>),
+}
+
+/// What an `inline` is called with, in the caller's terms.
+#[derive(Debug)]
+pub struct Argument {
+    pub expr: RegExpr,
+    /// As the caller wrote it.
+    pub text: String,
+}
 
 impl<'s> TsoNames<'s, '_> {
     /// Inner names hide outer ones.
     pub fn meaning(&self, name: &Name<'s>, locals: &Locals<'s>) -> Meaning {
-        if let Some((_, value)) = locals.iter().rev().find(|(local, _)| *local == name.text) {
-            return Meaning::Constant(*value);
+        if let Some((_, local)) = locals.iter().rev().find(|(local, _)| *local == name.text) {
+            return match local {
+                Local::Constant(value) => Meaning::Constant(*value),
+                Local::Address(address) => Meaning::Address(*address),
+                Local::Argument(argument) => match argument.expr {
+                    RegExpr::Const(value) => Meaning::Constant(value),
+                    _ => Meaning::Argument(argument.clone()),
+                },
+            };
         }
         if let Some((declared, value)) = self.params.get(name.text) {
             return match value {
@@ -43,6 +74,9 @@ impl<'s> TsoNames<'s, '_> {
                 Some(value) => Meaning::Constant(*value),
                 None => Meaning::Doubtful,
             };
+        }
+        if let Some(cells) = self.structs.get(name.text) {
+            return Meaning::Constant(*cells);
         }
         match self.shared.get(name.text) {
             Some(address) => Meaning::Address(*address),
@@ -62,8 +96,38 @@ impl<'s> TsoNames<'s, '_> {
 
     /// Every name with a meaning, for suggestions.
     pub fn known<'a>(&'a self, locals: &'a Locals<'s>) -> impl Iterator<Item = &'s str> + 'a {
-        let globals = self.params.keys().chain(self.shared.keys()).copied();
+        let globals = self.params.keys().chain(self.shared.keys()).chain(self.structs.keys()).copied();
         globals.chain(locals.iter().map(|(name, _)| *name))
+    }
+
+    pub fn has_fields(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
+    pub fn is_field(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
+    }
+
+    /// How far behind the beginning of its block a field lies.
+    pub fn offset(&self, field: &Name<'s>, problems: &mut Problems<'s>) -> Result<Value, Reported> {
+        match self.fields.get(field.text) {
+            Some(Some(offset)) => Ok(*offset),
+            Some(None) => {
+                let problem = Problem::error(format!("which field `{}`?", field.text))
+                    .at(field.span)
+                    .label("structs have it in different places")
+                    .help("give fields names of their own, or the same place");
+                Err(problems.report(problem))
+            }
+            None if self.is_doubtful(field.text) => Err(Reported),
+            None => {
+                let meant = problems.nearest(field.text, self.fields.keys().copied());
+                let problem = Problem::error(format!("no struct has a field `{}`", field.text))
+                    .at(field.span)
+                    .suggest(meant);
+                Err(problems.report(problem))
+            }
+        }
     }
 
     pub fn constant(
@@ -102,8 +166,15 @@ pub fn declare<'s, 'f>(
     defines: &[(String, Value)],
     problems: &mut Problems<'s>,
 ) -> (TsoNames<'s, 'f>, Vec<Variable>) {
-    let mut names = TsoNames { params: HashMap::new(), shared: HashMap::new(), doubtful: &file.doubtful };
+    let mut names = TsoNames {
+        params: HashMap::new(),
+        shared: HashMap::new(),
+        structs: HashMap::new(),
+        fields: HashMap::new(),
+        doubtful: &file.doubtful,
+    };
     let declared = check_declared_once(file, problems);
+    declare_structs(file, &mut names, problems);
     declare_params(file, &declared, defines, &mut names, problems);
     let sizes = declare_shared(file, &declared, &mut names, problems);
     let memory = file
@@ -111,16 +182,24 @@ pub fn declare<'s, 'f>(
         .iter()
         .zip(sizes)
         .filter_map(|(variable, size)| Some((variable, size?)))
-        .map(|(v, size)| Variable { name: v.name.text.to_string(), init: cells(v, size, &names, problems) })
+        .map(|(v, size)| Variable {
+            name: v.name.text.to_string(),
+            init: cells(v, size, &names, &Vec::new(), problems),
+        })
         .collect();
     (names, memory)
 }
 
 /// Where each name is declared first. A second declaration is an error, and ignored from then on.
 fn check_declared_once<'s>(file: &File<'s>, problems: &mut Problems<'s>) -> HashMap<&'s str, Span> {
-    let params = file.params.iter().map(|p| (p.name, "parameter"));
+    let what = |p: &Param| match p.kind {
+        ParamKind::Open => "parameter",
+        ParamKind::Fixed => "constant",
+    };
+    let params = file.params.iter().map(|p| (p.name, what(p)));
     let shared = file.shared.iter().map(|v| (v.name, "shared variable"));
-    let mut all: Vec<_> = params.chain(shared).collect();
+    let structs = file.structs.iter().map(|s| (s.name, "struct"));
+    let mut all: Vec<_> = params.chain(shared).chain(structs).collect();
     all.sort_by_key(|(name, _)| name.span.start);
     let mut first: HashMap<&str, (Span, &str)> = HashMap::new();
     for (name, what) in all {
@@ -132,7 +211,7 @@ fn check_declared_once<'s>(file: &File<'s>, problems: &mut Problems<'s>) -> Hash
                 first.insert(name.text, (name.span, what));
             }
             Some((span, before)) => {
-                let line = problems.line(*span);
+                let line = problems.line_name(*span);
                 let problem = Problem::error(format!("`{}` is declared twice", name.text))
                     .at(name.span)
                     .label(format!("already a {before}, on line {line}"));
@@ -141,6 +220,34 @@ fn check_declared_once<'s>(file: &File<'s>, problems: &mut Problems<'s>) -> Hash
         }
     }
     first.into_iter().map(|(name, (span, _))| (name, span)).collect()
+}
+
+fn declare_structs<'s>(file: &File<'s>, names: &mut TsoNames<'s, '_>, problems: &mut Problems<'s>) {
+    for structure in &file.structs {
+        let cells = structure.fields.len() as Value;
+        names.structs.entry(structure.name.text).or_insert(cells);
+        let mut own: HashSet<&str> = HashSet::new();
+        for (offset, field) in structure.fields.iter().enumerate() {
+            if problems.spend(INSTRUCTION).is_err() {
+                return;
+            }
+            if !own.insert(field.text) {
+                let problem = Problem::error(format!("field `{}` stands twice in its struct", field.text));
+                problems.report(problem.at(field.span));
+                continue;
+            }
+            let offset = Some(offset as Value);
+            match names.fields.entry(field.text) {
+                Entry::Vacant(entry) => {
+                    entry.insert(offset);
+                }
+                Entry::Occupied(mut entry) if *entry.get() != offset => {
+                    entry.insert(None);
+                }
+                Entry::Occupied(_) => {}
+            }
+        }
+    }
 }
 
 fn declare_params<'s>(
@@ -158,18 +265,22 @@ fn declare_params<'s>(
     for param in file.params.iter().filter(|p| declared.get(p.name.text) == Some(&p.name.span)) {
         let written = names.constant(&param.value, &Vec::new(), problems).ok();
         let defined = defines.iter().rev().find(|(name, _)| name == param.name.text).map(|(_, v)| *v);
+        let defined = defined.filter(|_| param.kind == ParamKind::Open);
         names.params.insert(param.name.text, (extent(param), defined.or(written)));
     }
-    for (name, _) in defines.iter().filter(|(name, _)| !names.params.contains_key(name.as_str())) {
+    let open = || file.params.iter().filter(|p| p.kind == ParamKind::Open).map(|p| p.name.text);
+    for (name, _) in defines.iter().filter(|(name, _)| !open().any(|open| open == name)) {
         if names.is_doubtful(name) {
             continue;
         }
-        let meant = problems.nearest(name, names.params.keys().copied());
+        let fixed = file.params.iter().find(|p| p.name.text == name);
+        let meant = problems.nearest(name, open());
         let problem =
             Problem::error(format!("`-D {name}=…` sets a parameter that the file does not declare"));
-        problems.report(match meant {
-            Some(_) => problem.suggest(meant),
-            None => problem.help(format!("the file would need a line `param {name} = …`")),
+        problems.report(match (fixed, meant) {
+            (Some(_), _) => problem.help(format!("`{name}` is a constant; `param {name} = …` can be set")),
+            (None, Some(meant)) => problem.suggest(Some(meant)),
+            (None, None) => problem.help(format!("the file would need a line `param {name} = …`")),
         });
     }
 }
@@ -184,7 +295,10 @@ fn declare_shared<'s>(
     let mut sizes: Vec<Option<usize>> = file
         .shared
         .iter()
-        .map(|v| (declared.get(v.name.text) == Some(&v.name.span)).then(|| size(v, names, problems)))
+        .map(|v| {
+            let first = declared.get(v.name.text) == Some(&v.name.span);
+            first.then(|| size(v, names, &Vec::new(), problems))
+        })
         .collect();
     let mut address: usize = 0;
     let mut full = false;
@@ -205,9 +319,14 @@ fn declare_shared<'s>(
 }
 
 /// A size that is wrong counts as 1, so that reading can go on.
-fn size<'s>(variable: &Shared<'s>, names: &TsoNames<'s, '_>, problems: &mut Problems<'s>) -> usize {
+pub fn size<'s>(
+    variable: &Shared<'s>,
+    names: &TsoNames<'s, '_>,
+    locals: &Locals<'s>,
+    problems: &mut Problems<'s>,
+) -> usize {
     let Some(e) = &variable.size else { return 1 };
-    let Ok(size) = names.constant(e, &Vec::new(), problems) else { return 1 };
+    let Ok(size) = names.constant(e, locals, problems) else { return 1 };
     match usize::try_from(size) {
         Ok(size @ 1..=MAX_CELLS) => size,
         _ => {
@@ -220,13 +339,14 @@ fn size<'s>(variable: &Shared<'s>, names: &TsoNames<'s, '_>, problems: &mut Prob
     }
 }
 
-fn cells<'s>(
+pub fn cells<'s>(
     variable: &Shared<'s>,
     size: usize,
     names: &TsoNames<'s, '_>,
+    locals: &Locals<'s>,
     problems: &mut Problems<'s>,
 ) -> Vec<Value> {
-    let mut value = |e| names.constant(e, &Vec::new(), problems).unwrap_or(0);
+    let mut value = |e| names.constant(e, locals, problems).unwrap_or(0);
     match &variable.init {
         Init::Zero => vec![0; size],
         Init::Each(e) => vec![value(e); size],
@@ -259,16 +379,11 @@ struct Constants<'a, 's, 'f> {
     problems: &'a mut Problems<'s>,
 }
 
-impl<'s> Leaves<'s> for Constants<'_, 's, '_> {
-    type Leaf = NoLeaf;
-
-    fn leaf(&mut self, e: &Expr<'s>, _: Role) -> Result<model::Expr<NoLeaf>, Reported> {
-        let Expr::Name(name) = e else {
-            let problem = Problem::error("expected a constant").at(e.span());
-            return Err(self.problems.report(problem.label("this changes while the program runs")));
-        };
+impl<'s> Constants<'_, 's, '_> {
+    fn name(&mut self, name: &Name<'s>) -> Result<model::Expr<NoLeaf>, Reported> {
         match self.names.meaning(name, self.locals) {
             Meaning::Constant(value) | Meaning::Address(value) => Ok(model::Expr::Const(value)),
+            Meaning::Argument(_) => Err(not_constant(name.span, self.problems)),
             Meaning::Doubtful => Err(Reported),
             Meaning::TooEarly(declared) => Err(used_too_early(name, declared, self.problems)),
             Meaning::Unknown => {
@@ -281,14 +396,43 @@ impl<'s> Leaves<'s> for Constants<'_, 's, '_> {
             }
         }
     }
+}
+
+impl<'s> Leaves<'s> for Constants<'_, 's, '_> {
+    type Leaf = NoLeaf;
+
+    fn leaf(&mut self, e: &Expr<'s>, _: Role) -> Result<model::Expr<NoLeaf>, Reported> {
+        match e {
+            Expr::Name(name) => self.name(name),
+            Expr::Dot(ThreadRef { name, index: None }, field) if self.names.is_field(field.text) => {
+                let base = self.name(name)?;
+                Ok(shifted(base, self.names.offset(field, self.problems)?))
+            }
+            _ => Err(not_constant(e.span(), self.problems)),
+        }
+    }
 
     fn problems(&mut self) -> &mut Problems<'s> {
         self.problems
     }
 }
 
+/// So many cells behind an address.
+pub fn shifted<A: Leaf>(base: model::Expr<A>, offset: Value) -> model::Expr<A> {
+    match offset {
+        0 => base,
+        _ => const_fold::binary(BinOp::Add, base, model::Expr::Const(offset))
+            .unwrap_or_else(|_| unreachable!("`+` does not divide")),
+    }
+}
+
+pub fn not_constant(span: Span, problems: &mut Problems) -> Reported {
+    let problem = Problem::error("expected a constant").at(span);
+    problems.report(problem.label("this changes while the program runs"))
+}
+
 pub fn used_too_early(name: &Name, declared: Span, problems: &mut Problems) -> Reported {
-    let line = problems.line(declared);
+    let line = problems.line_name(declared);
     let problem = Problem::error(format!("parameter `{}` is used before it has a value", name.text))
         .at(name.span)
         .label(format!("declared on line {line}"))

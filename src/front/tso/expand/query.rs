@@ -4,22 +4,29 @@
 //! takes the values that the threads `p[i]` in the body have.
 
 use super::lower::{Leaves, Role, lower};
-use super::names::{Locals, Meaning, TsoNames, used_too_early};
-use super::thread::Unrolled;
+use super::names::{Local, Locals, Meaning, TsoNames, not_constant, shifted, used_too_early};
+use super::thread::{Unrolled, inlined_label};
 use crate::front::const_fold;
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
-use crate::front::tso::ast::{Expr, HowMany, Name, Property, Quantifier, ThreadRef};
+use crate::front::tso::ast::{Expr, HowMany, LabelRef, Name, Property, Quantifier, ThreadRef};
 use crate::model::expr::MAX_DEPTH;
-use crate::model::{self, Addr, Atom, BinOp, Loc, Pred, ThreadId, Value};
+use crate::model::{self, Addr, Atom, BinOp, Case, Loc, Pred, PropertyKind, ThreadId, Value};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// What all quantifiers of one property may unfold to, in atoms and copies of atoms.
 const MAX_ATOMS: usize = 2_000_000;
+/// Properties that unfold to more than this are told without the indices that fail.
+const MOST_TOLD: usize = 10_000;
+/// Longer properties are cut short in reports.
+const LONGEST_TEXT: usize = 400;
 
 /// The threads of a program by what properties call them.
 #[derive(Default)]
 pub struct Cast<'s> {
     pub threads: Vec<Unrolled<'s>>,
+    /// What each was made from: its template, or itself.
+    pub owners: Vec<String>,
     /// `p` alone and `p[1]`, `p[2]`, … are one name each here.
     pub by_name: HashMap<&'s str, Named>,
 }
@@ -48,6 +55,18 @@ pub struct Query<'a, 's, 'f> {
 }
 
 impl<'s> Query<'_, 's, '_> {
+    /// No two properties have one name.
+    pub fn check_names(&mut self, properties: &[Property<'s>]) {
+        let mut lines = HashMap::new();
+        for name in properties.iter().filter_map(|p| p.name) {
+            let line = self.problems.line(name.span);
+            if let Some(first) = lines.insert(name.text, line) {
+                let problem = Problem::error(format!("property `{}` is defined twice", name.text));
+                self.problems.report(problem.at(name.span).label(format!("first on line {first}")));
+            }
+        }
+    }
+
     pub fn property(&mut self, property: &Property<'s>) -> Result<model::Property, Reported> {
         self.atoms = 0;
         let pred = self.quantified(&property.quantifiers, property)?;
@@ -60,7 +79,13 @@ impl<'s> Query<'_, 's, '_> {
             let problem = Problem::error("this property divides by something that may be zero");
             return Err(self.problems.report(problem.at(property.body.span())));
         }
-        Ok(model::Property { kind: property.kind, pred, line: self.problems.line(property.span) })
+        let cases = if self.atoms <= MOST_TOLD { self.cases(property)? } else { vec![] };
+        let text: String =
+            self.source[property.span.start..property.span.end].chars().take(LONGEST_TEXT).collect();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = property.name.map(|name| name.text.to_string());
+        let line = self.problems.line(property.span);
+        Ok(model::Property { kind: property.kind, name, pred, line, text, cases })
     }
 
     fn quantified(&mut self, left: &[Quantifier<'s>], property: &Property<'s>) -> Result<Pred, Reported> {
@@ -70,12 +95,59 @@ impl<'s> Query<'_, 's, '_> {
         let mut cases = Vec::new();
         for value in self.values(quantifier, &property.body)? {
             self.spend(1, property.span)?;
-            self.locals.push((quantifier.var.text, value));
+            self.locals.push((quantifier.var.text, Local::Constant(value)));
             let case = self.quantified(inner, property);
             self.locals.pop();
             cases.push(case?);
         }
         self.combine(quantifier.how_many, cases, property.span)
+    }
+
+    /// The ways in which a state can be against the property, by the indices of the quantifiers that it
+    /// begins with; none if it begins with none that one index, or two of them, settle.
+    fn cases(&mut self, property: &Property<'s>) -> Result<Vec<Case>, Reported> {
+        let cases = self.indexed(&property.quantifiers, property)?.into_iter();
+        let against = |case: Case| match property.kind {
+            PropertyKind::Forall => Case { pred: case.pred.negated(), ..case },
+            _ => case,
+        };
+        Ok(cases.filter(|case| !case.indices.is_empty()).map(against).collect())
+    }
+
+    fn indexed(&mut self, left: &[Quantifier<'s>], property: &Property<'s>) -> Result<Vec<Case>, Reported> {
+        let settles =
+            |q: &Quantifier| (q.how_many == HowMany::All) == (property.kind == PropertyKind::Forall);
+        let Some((quantifier, inner)) = left.split_first().filter(|(q, _)| settles(q)) else {
+            return Ok(vec![Case { indices: String::new(), pred: self.quantified(left, property)? }]);
+        };
+        let var = quantifier.var.text;
+        let values = self.values(quantifier, &property.body)?;
+        let mut cases = Vec::new();
+        let mut preds = Vec::new();
+        for &value in &values {
+            self.locals.push((var, Local::Constant(value)));
+            match quantifier.how_many {
+                HowMany::Two => preds.push(self.quantified(inner, property)),
+                _ => cases.push(self.indexed(inner, property)),
+            }
+            self.locals.pop();
+        }
+        if quantifier.how_many == HowMany::Two {
+            let preds = preds.into_iter().collect::<Result<_, _>>()?;
+            let second = |k: usize| values[k + 1..].iter().map(move |j| (k, j));
+            let pairs = (0..values.len()).flat_map(second);
+            let named = pairs.map(|(k, j)| format!("{var} = {} and {j}", values[k]));
+            let both = self.pairs(preds, property.span)?;
+            return Ok(named.zip(both).map(|(indices, pred)| Case { indices, pred }).collect());
+        }
+        let mut all = Vec::new();
+        for (value, cases) in values.iter().zip(cases) {
+            all.extend(cases?.into_iter().map(|Case { indices, pred }| {
+                let comma = if indices.is_empty() { "" } else { ", " };
+                Case { indices: format!("{var} = {value}{comma}{indices}"), pred }
+            }));
+        }
+        Ok(all)
     }
 
     fn combine(&mut self, how_many: HowMany, cases: Vec<Pred>, span: Span) -> Result<Pred, Reported> {
@@ -176,7 +248,7 @@ fn families_of<'s>(e: &Expr<'s>, var: &str, found: &mut Vec<Name<'s>>) {
             families_of(first, var, found);
             rest.iter().for_each(|(_, _, e)| families_of(e, var, found));
         }
-        Expr::At(t, _) | Expr::Register(t, _) => {
+        Expr::At(t, _) | Expr::Dot(t, _) => {
             if matches!(t.index.as_deref(), Some(Expr::Name(index)) if index.text == var) {
                 found.push(t.name);
             }
@@ -196,7 +268,11 @@ impl<'s> Leaves<'s> for Query<'_, 's, '_> {
                 let t = self.thread(thread)?;
                 Ok(Pred::Atom(Atom::At(t, self.label(t, thread, label)?)))
             }
-            Expr::Register(thread, register) => {
+            Expr::Dot(base, field) if self.is_block(base, field) => {
+                let address = self.name(&base.name)?;
+                Ok(shifted(address, self.names.offset(field, self.problems)?))
+            }
+            Expr::Dot(thread, register) => {
                 let t = self.thread(thread)?;
                 self.register(t, thread, register)
             }
@@ -221,7 +297,7 @@ impl<'s> Query<'_, 's, '_> {
             Meaning::Constant(value) | Meaning::Address(value) => Ok(Pred::Const(value)),
             Meaning::Doubtful => Err(Reported),
             Meaning::TooEarly(declared) => Err(used_too_early(name, declared, self.problems)),
-            Meaning::Unknown => {
+            Meaning::Argument(_) | Meaning::Unknown => {
                 let problem = Problem::error(format!("unknown name `{}`", name.text)).at(name.span);
                 let owner = self.cast.threads.iter().find(|t| t.registers.contains_key(name.text));
                 let problem = if self.cast.by_name.contains_key(name.text) {
@@ -236,8 +312,17 @@ impl<'s> Query<'_, 's, '_> {
         }
     }
 
+    /// Is this a field of a block, and not a register of a thread?
+    fn is_block(&self, base: &ThreadRef<'s>, field: &Name<'s>) -> bool {
+        base.index.is_none()
+            && self.names.is_field(field.text)
+            && !self.cast.by_name.contains_key(base.name.text)
+    }
+
     fn cell(&mut self, address: &Expr<'s>, span: Span) -> Result<Addr, Reported> {
-        let value = self.names.constant(address, &self.locals, self.problems)?;
+        let Pred::Const(value) = lower(self, address)? else {
+            return Err(not_constant(address.span(), self.problems));
+        };
         match usize::try_from(value) {
             Ok(cell) if cell < self.cells => Ok(Addr(cell as u32)),
             _ if self.names.has_gaps() => Err(Reported),
@@ -309,18 +394,22 @@ impl<'s> Query<'_, 's, '_> {
         self.problems.report(problem.help(format!("write `thread {}[i in 1..=3]` for several", name.text)))
     }
 
-    fn label(&mut self, t: ThreadId, thread: &ThreadRef, label: &Name<'s>) -> Result<Vec<Loc>, Reported> {
+    fn label(&mut self, t: ThreadId, thread: &ThreadRef, label: &LabelRef<'s>) -> Result<Vec<Loc>, Reported> {
         let unrolled = &self.cast.threads[t.index()];
-        if let Some(locs) = unrolled.labels.get(label.text) {
+        let written = match &label.inline {
+            Some(inline) => inlined_label(inline.text, label.name.text).into(),
+            None => Cow::Borrowed(label.name.text),
+        };
+        if let Some(locs) = unrolled.labels.get(&written) {
             self.problems.spend(locs.len())?;
             return Ok(const_fold::places(locs.iter().copied()));
         }
         if !unrolled.complete {
             return Err(Reported);
         }
-        let meant = self.problems.nearest(label.text, unrolled.labels.keys().map(|l| l.as_ref()));
-        let problem = Problem::error(format!("thread `{}` has no label `{}`", thread.name.text, label.text))
-            .at(label.span)
+        let meant = self.problems.nearest(&written, unrolled.labels.keys().map(|l| l.as_ref()));
+        let problem = Problem::error(format!("thread `{}` has no label `{written}`", thread.name.text))
+            .at(label.name.span)
             .suggest(meant);
         Err(self.problems.report(problem))
     }
@@ -330,6 +419,9 @@ impl<'s> Query<'_, 's, '_> {
         if let Some(reg) = unrolled.registers.get(name.text) {
             return Ok(Pred::Atom(Atom::Reg(t, *reg)));
         }
+        if let Some(address) = unrolled.local_memory.get(name.text) {
+            return Ok(Pred::Const(*address));
+        }
         if !unrolled.complete {
             return Err(Reported);
         }
@@ -338,7 +430,8 @@ impl<'s> Query<'_, 's, '_> {
                 .at(name.span);
         let problem = match self.names.meaning(name, &Vec::new()) {
             Meaning::Address(_) => problem.help(format!("a shared variable is `[{}]`", name.text)),
-            _ => problem.suggest(self.problems.nearest(name.text, unrolled.registers.keys().copied())),
+            _ => problem
+                .suggest(self.problems.nearest(name.text, unrolled.registers.keys().map(|r| r.as_str()))),
         };
         Err(self.problems.report(problem))
     }

@@ -1,25 +1,25 @@
-//! Which instructions does one thread have? Its text with `repeat` unrolled and every name looked up.
+//! Which instructions does one thread have? Its text with blocks and calls unfolded and every name looked up.
 //!
 //! A name is a counter, an index, a parameter, a shared variable's address, or else a register. Labels inside
-//! `repeat` exist once per copy; in the model the copy with k = 2 of `wait` is called `wait_2`.
-//! The steps that come out are strung into a graph by `flow`.
+//! `repeat` exist once per copy; in the model the copy with k = 2 of `wait` is called `wait_2`. `if` and
+//! `while` become jumps to labels that have no name.
+//! The steps that come out are strung into a graph by `cfg`; single instructions are in `instr`, calls in
+//! `inlines`.
 
-use super::lower::{Leaves, Role, lower};
-use super::names::{Locals, Meaning, TsoNames, used_too_early};
-use crate::front::cfg::{self, Action, CfgStep, Label, LabelId};
+use super::inlines::Inlines;
+use super::instr::names_in;
+use super::names::{self, Local, Locals, TsoNames};
+use super::registers::{Frame, TsoRegisters};
+use crate::front::cfg::{self, Action, CfgStep, Label, LabelId, MarkPassage};
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
-use crate::front::tso::ast::{Expr, Name, Op, Range, Stmt};
-use crate::model::expr::MAX_DEPTH;
+use crate::front::tso::ast::{Arm, Name, Shared, Stmt, own_labels};
 use crate::model::program::ThreadParts;
-use crate::model::{self, Instr, Loc, MAX_REGISTERS, Reg, RegExpr, RmwOp, Value};
+use crate::model::{Loc, MAX_CELLS, Reg, Value, Variable};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// More than this, in all threads together, is a mistake in a range.
 pub const MAX_INSTRUCTIONS: usize = 1_000_000;
-
-/// Longer instructions are cut short in traces.
-const LONGEST_TEXT: usize = 400;
 
 /// What the rest of the file may still unfold to.
 pub struct Budget {
@@ -34,22 +34,48 @@ impl Budget {
     }
 }
 
+/// The shared memory as far as it is known.
+pub struct GrowingMemory {
+    pub variables: Vec<Variable>,
+    pub cells: usize,
+}
+
 /// A thread in the model, and what properties call its parts.
 pub struct Unrolled<'s> {
     pub parts: ThreadParts,
     /// Every location that a label stands for: as written, or else by the name of a copy.
     pub labels: HashMap<Cow<'s, str>, Vec<Loc>>,
-    pub registers: HashMap<&'s str, Reg>,
+    pub registers: HashMap<String, Reg>,
+    /// Addresses of memory of its own.
+    pub local_memory: HashMap<&'s str, Value>,
     /// Is there anything in the text that could not be read? Then parts may be missing here.
     pub complete: bool,
+    /// Where the text has come to lie, if that is wanted.
+    pub text: Option<TextOfThread>,
+}
+
+/// The gaps of the text that control can come through, and for each edge the gap before its statement.
+pub struct TextOfThread {
+    pub gaps: Vec<MarkPassage>,
+    pub statements: Vec<Option<usize>>,
+}
+
+/// What properties call a label of an `inline`.
+pub fn inlined_label(inline: &str, label: &str) -> String {
+    format!("{inline}.{label}")
 }
 
 pub struct Unroller<'a, 's, 'f> {
     pub source: &'s str,
     pub names: &'a TsoNames<'s, 'f>,
+    pub inlines: &'a Inlines<'s, 'f>,
     pub locals: Locals<'s>,
+    /// Grows by what threads have of their own.
+    pub memory: &'a mut GrowingMemory,
     pub problems: &'a mut Problems<'s>,
     pub budget: &'a mut Budget,
+    /// Is it to be told where the text comes to lie?
+    pub mapped: bool,
 }
 
 impl<'s> Unroller<'_, 's, '_> {
@@ -57,61 +83,102 @@ impl<'s> Unroller<'_, 's, '_> {
     pub fn thread(self, name: String, body: &[Stmt<'s>]) -> Result<Unrolled<'s>, Reported> {
         self.problems.spend(body.len())?;
         let mut thread = ThreadExpander {
-            own_labels: own_labels(body).collect(),
+            own_labels: own_labels(body).iter().map(|label| label.text).collect(),
             copy_labels: HashSet::new(),
             context: self,
             copies: Vec::new(),
+            frame: Frame::THREAD,
+            frames: 0,
+            calls: Vec::new(),
+            call_counts: HashMap::new(),
             registers: TsoRegisters::default(),
+            local_memory: HashMap::new(),
             scopes: Vec::new(),
             labels: Vec::new(),
             written: Vec::new(),
             steps: Vec::new(),
             complete: true,
         };
+        thread.declare(&name, body);
         thread.body(body)?;
         thread.warn_of_unassigned_registers();
         thread.finish(name)
     }
 }
 
-fn own_labels<'b, 's: 'b>(body: &'b [Stmt<'s>]) -> impl Iterator<Item = &'s str> + use<'b, 's> {
-    body.iter().filter_map(|s| if let Stmt::Label(name) = s { Some(name.text) } else { None })
-}
-
-struct ThreadExpander<'a, 's, 'f> {
-    context: Unroller<'a, 's, 'f>,
+pub struct ThreadExpander<'a, 's, 'f> {
+    pub(super) context: Unroller<'a, 's, 'f>,
     /// Labels outside every `repeat`, which keep their names.
     own_labels: HashSet<&'s str>,
-    /// The names of labels inside.
+    /// The names of labels inside, and of those of calls.
     copy_labels: HashSet<String>,
     /// The counters of the `repeat`s around.
-    copies: Vec<Value>,
-    registers: TsoRegisters<'s>,
-    scopes: Vec<HashMap<&'s str, LabelId>>,
+    pub(super) copies: Vec<Value>,
+    pub(super) frame: Frame<'s>,
+    pub(super) frames: u32,
+    /// The `inline`s around.
+    pub(super) calls: Vec<&'s str>,
+    pub(super) call_counts: HashMap<&'s str, u32>,
+    pub(super) registers: TsoRegisters<'s>,
+    local_memory: HashMap<&'s str, Value>,
+    pub(super) scopes: Vec<HashMap<&'s str, LabelId>>,
     labels: Vec<Label>,
-    /// The labels as written.
-    written: Vec<&'s str>,
+    /// What properties call each label, if they can.
+    written: Vec<Option<Cow<'s, str>>>,
     steps: Vec<CfgStep>,
-    complete: bool,
-}
-
-/// Registers in order of appearance, and what happens to each.
-#[derive(Default)]
-struct TsoRegisters<'s> {
-    ids: HashMap<&'s str, Reg>,
-    names: Vec<&'s str>,
-    assigned: Vec<bool>,
-    first_read: Vec<Option<Span>>,
+    pub(super) complete: bool,
 }
 
 impl<'s> ThreadExpander<'_, 's, '_> {
-    fn body(&mut self, body: &[Stmt<'s>]) -> Result<(), Reported> {
-        let scope = own_labels(body).map(|name| (name, self.new_label(name))).collect();
+    /// Gives the thread its own memory, behind all other.
+    fn declare(&mut self, thread: &str, body: &[Stmt<'s>]) {
+        let locals = body.iter().filter_map(|s| if let Stmt::Local(all) = s { Some(all) } else { None });
+        for variable in locals.flatten() {
+            if self.context.problems.spend(INSTRUCTION).is_ok() {
+                self.variable(thread, variable);
+            }
+        }
+    }
+
+    fn variable(&mut self, thread: &str, variable: &Shared<'s>) {
+        let Unroller { names, locals, memory, problems, .. } = &mut self.context;
+        let name = variable.name;
+        let size = names::size(variable, names, locals, problems);
+        let address = memory.cells;
+        let problem = if self.local_memory.contains_key(name.text) {
+            Problem::error(format!("`{}` is declared twice", name.text)).at(name.span)
+        } else if address + size > MAX_CELLS {
+            let problem = Problem::error(format!("the shared memory has more than {MAX_CELLS} cells"));
+            problem.at(name.span).label("does not fit any more")
+        } else {
+            let init = names::cells(variable, size, names, locals, problems);
+            memory.variables.push(Variable { name: format!("{thread}.{}", name.text), init });
+            memory.cells += size;
+            self.local_memory.insert(name.text, address as Value);
+            locals.push((name.text, Local::Address(address as Value)));
+            return;
+        };
+        problems.report(problem);
+        self.complete = false;
+    }
+
+    /// Statements with labels of their own.
+    pub(super) fn body(&mut self, body: &[Stmt<'s>]) -> Result<(), Reported> {
+        let own = own_labels(body);
+        let scope = own.iter().map(|name| (name.text, self.new_label(name.text))).collect();
         self.scopes.push(scope);
+        let done = self.statements(body);
+        self.scopes.pop();
+        done
+    }
+
+    fn statements(&mut self, body: &[Stmt<'s>]) -> Result<(), Reported> {
         for statement in body {
             match statement {
+                Stmt::Gap(span) => self.mark(span.start),
                 Stmt::Label(name) => self.place_label(name),
                 Stmt::Bad => self.complete = false,
+                Stmt::Local(_) => {}
                 Stmt::Instr(op, span) => {
                     self.spend(op.jumps().len().max(1), *span)?;
                     self.complete &= self.instruction(op, *span).is_ok();
@@ -126,27 +193,96 @@ impl<'s> ThreadExpander<'_, 's, '_> {
                         self.copy(var, k, body, range.span)?;
                     }
                 }
+                Stmt::Branch { arms, otherwise } => self.branch(arms, otherwise)?,
+                Stmt::While(arm) => {
+                    let (head, exit) = (self.anonymous_label(), self.anonymous_label());
+                    self.place(head);
+                    self.unless(arm, exit)?;
+                    self.statements(&arm.body)?;
+                    self.goto(head, arm.head)?;
+                    self.place(exit);
+                }
+                Stmt::Call { name, args, span } => self.call(name, args, *span)?,
             }
         }
-        self.scopes.pop();
         Ok(())
     }
 
-    fn copy(&mut self, var: &Name<'s>, k: Value, body: &[Stmt<'s>], span: Span) -> Result<(), Reported> {
-        let labels = own_labels(body).count();
-        if self.context.budget.rounds <= labels {
-            self.context.budget.rounds = 0;
-            let problem = Problem::error("this `repeat` goes round too often").at(span);
-            return Err(self.context.problems.report(problem));
+    fn mark(&mut self, byte: usize) {
+        if self.context.mapped {
+            let (line, text, continues) = (0, String::new(), false);
+            self.steps.push(CfgStep { action: Action::Mark(byte), line, text, continues });
         }
-        self.context.budget.rounds -= 1 + labels;
-        self.context.problems.spend(INSTRUCTION * (1 + labels))?;
-        self.context.locals.push((var.text, k));
+    }
+
+    fn branch(&mut self, arms: &[Arm<'s>], otherwise: &[Stmt<'s>]) -> Result<(), Reported> {
+        let exit = self.anonymous_label();
+        for (i, arm) in arms.iter().enumerate() {
+            let next = self.anonymous_label();
+            self.unless(arm, next)?;
+            self.statements(&arm.body)?;
+            if i + 1 < arms.len() || !otherwise.is_empty() {
+                self.goto(exit, arm.head)?;
+            }
+            self.place(next);
+        }
+        self.statements(otherwise)?;
+        self.place(exit);
+        Ok(())
+    }
+
+    /// Goes on with what follows if the condition holds, and to the label otherwise.
+    fn unless(&mut self, arm: &Arm<'s>, label: LabelId) -> Result<(), Reported> {
+        self.spend(1, arm.head)?;
+        match self.condition(&arm.condition) {
+            Ok(condition) => {
+                self.step(Action::Unless(condition, label), names_in([&arm.condition]), arm.head)
+            }
+            Err(Reported) => self.complete = false,
+        }
+        Ok(())
+    }
+
+    fn goto(&mut self, label: LabelId, span: Span) -> Result<(), Reported> {
+        self.spend(1, span)?;
+        self.step(Action::Goto(label), Vec::new(), span);
+        Ok(())
+    }
+
+    /// A step with its text, in which these names may be replaced.
+    pub(super) fn step(&mut self, action: Action, names: Vec<Name<'s>>, span: Span) {
+        let line = self.context.problems.line(span);
+        let text = self.shown(names, span);
+        self.steps.push(CfgStep { action, line, text, continues: false });
+    }
+
+    /// The instruction goes on with this.
+    pub(super) fn continue_step(&mut self, action: Action) {
+        if let Some(CfgStep { line, text, .. }) = self.steps.last().cloned() {
+            self.steps.push(CfgStep { action, line, text, continues: true });
+        }
+    }
+
+    fn copy(&mut self, var: &Name<'s>, k: Value, body: &[Stmt<'s>], span: Span) -> Result<(), Reported> {
+        self.spend_round(1 + own_labels(body).len(), span)?;
+        self.context.locals.push((var.text, Local::Constant(k)));
         self.copies.push(k);
         let done = self.body(body);
         self.copies.pop();
         self.context.locals.pop();
         done
+    }
+
+    /// A round of a `repeat`, or a call.
+    pub(super) fn spend_round(&mut self, cost: usize, span: Span) -> Result<(), Reported> {
+        if self.context.budget.rounds < cost {
+            self.context.budget.rounds = 0;
+            let what = if self.copies.is_empty() && !self.calls.is_empty() { "call" } else { "`repeat`" };
+            let problem = Problem::error(format!("this {what} goes round too often")).at(span);
+            return Err(self.context.problems.report(problem));
+        }
+        self.context.budget.rounds -= cost;
+        self.context.problems.spend(INSTRUCTION * cost)
     }
 
     /// A choice costs as much as it has ways.
@@ -167,8 +303,8 @@ impl<'s> ThreadExpander<'_, 's, '_> {
 
     /// Makes a label of this copy, to be placed when its statement comes.
     fn new_label(&mut self, name: &'s str) -> LabelId {
-        let mut unique = name.to_string();
-        if !self.copies.is_empty() {
+        let mut unique = self.frame.qualified(name);
+        if self.frame != Frame::THREAD || !self.copies.is_empty() {
             for k in &self.copies {
                 unique += &format!("_{k}").replace('-', "m");
             }
@@ -176,232 +312,44 @@ impl<'s> ThreadExpander<'_, 's, '_> {
                 unique.push('_');
             }
         }
-        self.labels.push(Label { name: unique, step: 0 });
-        self.written.push(name);
+        self.labels.push(Label { name: Some(unique), step: 0 });
+        self.written.push(Some(match self.frame.call {
+            Some((inline, _)) => Cow::Owned(inlined_label(inline, name)),
+            None => Cow::Borrowed(name),
+        }));
         LabelId(self.labels.len() - 1)
+    }
+
+    fn anonymous_label(&mut self) -> LabelId {
+        self.labels.push(Label { name: None, step: 0 });
+        self.written.push(None);
+        LabelId(self.labels.len() - 1)
+    }
+
+    fn place(&mut self, label: LabelId) {
+        self.labels[label.0].step = self.steps.len();
     }
 
     fn place_label(&mut self, name: &Name<'s>) {
         if let Some(id) = self.scopes.last().and_then(|scope| scope.get(name.text)) {
-            self.labels[id.0].step = self.steps.len();
+            self.place(*id);
         }
     }
 
     /// A label that does not exist was reported when the text was checked.
-    fn label(&self, name: &Name<'s>) -> Result<LabelId, Reported> {
+    pub(super) fn label(&self, name: &Name<'s>) -> Result<LabelId, Reported> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name.text)).copied().ok_or(Reported)
-    }
-
-    fn instruction(&mut self, op: &Op<'s>, span: Span) -> Result<(), Reported> {
-        let action = self.action(op)?;
-        let line = self.context.problems.line(span);
-        let text = self.text(op, span);
-        self.steps.push(CfgStep { action, line, text, continues: false });
-        Ok(())
-    }
-
-    fn action(&mut self, op: &Op<'s>) -> Result<Action, Reported> {
-        let instr = match op {
-            Op::Goto(label) => return Ok(Action::Goto(self.label(label)?)),
-            Op::If(e, label) => return Ok(Action::If(self.condition(e)?, self.label(label)?)),
-            Op::Choose(labels) => {
-                return labels.iter().map(|l| self.label(l)).collect::<Result<_, _>>().map(Action::Choose);
-            }
-            Op::Halt => return Ok(Action::Halt),
-            Op::Load(dst, addr) => Instr::Load { dst: self.target(dst, op)?, addr: self.expr(addr)? },
-            Op::Store(addr, value) => Instr::Store { addr: self.expr(addr)?, value: self.expr(value)? },
-            Op::Fence => Instr::Fence,
-            Op::Assign(dst, value) => Instr::Assign { dst: self.target(dst, op)?, value: self.expr(value)? },
-            Op::Any(dst, range) => self.any(dst, op, range)?,
-            Op::Assume(e) => Instr::Assume(self.expr(e)?),
-            Op::Assert(e) => Instr::Assert(self.expr(e)?),
-            Op::Xchg(dst, addr, v) => self.rmw(dst, op, addr, |t| Ok(RmwOp::Swap(t.expr(v)?)))?,
-            Op::Add(dst, addr, v) => self.rmw(dst, op, addr, |t| Ok(RmwOp::Add(t.expr(v)?)))?,
-            Op::Cas(dst, addr, old, new) => {
-                self.rmw(dst, op, addr, |t| Ok(RmwOp::Cas { old: t.expr(old)?, new: t.expr(new)? }))?
-            }
-            Op::Lock => Instr::Lock,
-            Op::Unlock => Instr::Unlock,
-            Op::Nop => Instr::Nop,
-        };
-        Ok(Action::Do(instr))
-    }
-}
-
-/// The parts of instructions.
-impl<'s> ThreadExpander<'_, 's, '_> {
-    fn expr(&mut self, e: &Expr<'s>) -> Result<RegExpr, Reported> {
-        lower(self, e)
-    }
-
-    /// A branch needs the condition's negation too, which is one level higher.
-    fn condition(&mut self, e: &Expr<'s>) -> Result<RegExpr, Reported> {
-        let condition = self.expr(e)?;
-        if condition.depth() < MAX_DEPTH {
-            return Ok(condition);
-        }
-        let problem =
-            Problem::error(format!("this condition is nested {MAX_DEPTH} levels deep")).at(e.span());
-        Err(self.context.problems.report(problem.help("compute a part of it into a register first")))
-    }
-
-    fn rmw(
-        &mut self,
-        dst: &Name<'s>,
-        op: &Op<'s>,
-        addr: &Expr<'s>,
-        change: impl FnOnce(&mut Self) -> Result<RmwOp, Reported>,
-    ) -> Result<Instr, Reported> {
-        Ok(Instr::Rmw { dst: self.target(dst, op)?, addr: self.expr(addr)?, op: change(self)? })
-    }
-
-    fn any(&mut self, dst: &Name<'s>, op: &Op<'s>, range: &Range<'s>) -> Result<Instr, Reported> {
-        let dst = self.target(dst, op)?;
-        let context = &mut self.context;
-        let (lo, hi) = context.names.range(range, &context.locals, context.problems)?;
-        if lo > hi {
-            let problem = Problem::error("there is no value in this range").at(range.span);
-            return Err(context.problems.report(problem.help("`lo..hi` ends before hi, `lo..=hi` with it")));
-        }
-        Ok(Instr::Any { dst, lo, hi })
-    }
-
-    /// The register that an instruction assigns to.
-    fn target(&mut self, name: &Name<'s>, op: &Op<'s>) -> Result<Reg, Reported> {
-        let what = match self.context.names.meaning(name, &self.context.locals) {
-            Meaning::Unknown => {
-                let reg = self.register(name)?;
-                self.registers.assigned[reg.index()] = true;
-                return Ok(reg);
-            }
-            Meaning::Doubtful => return Err(Reported),
-            Meaning::Address(_) => {
-                let problem = Problem::error(format!("`{}` is a shared variable, not a register", name.text));
-                let help = match op {
-                    Op::Assign(_, value) => {
-                        format!("write `store [{}], {}`", name.text, self.written(value.span()))
-                    }
-                    _ => format!("use a register here, and `store [{}], …` behind it", name.text),
-                };
-                return Err(self.context.problems.report(problem.at(name.span).help(help)));
-            }
-            Meaning::TooEarly(_) => "a parameter",
-            Meaning::Constant(_) if self.context.locals.iter().any(|(local, _)| *local == name.text) => {
-                "an index or counter"
-            }
-            Meaning::Constant(_) => "a parameter",
-        };
-        let problem = Problem::error(format!("`{}` is {what}, and keeps its value", name.text)).at(name.span);
-        Err(self.context.problems.report(problem.help("use another name for the register")))
-    }
-
-    fn register(&mut self, name: &Name<'s>) -> Result<Reg, Reported> {
-        let registers = &mut self.registers;
-        if let Some(reg) = registers.ids.get(name.text) {
-            return Ok(*reg);
-        }
-        if registers.names.len() == MAX_REGISTERS {
-            let problem = Problem::error(format!("a thread has at most {MAX_REGISTERS} registers"));
-            return Err(self.context.problems.report(problem.at(name.span).label("one too many")));
-        }
-        let reg = Reg(registers.names.len() as u16);
-        registers.ids.insert(name.text, reg);
-        registers.names.push(name.text);
-        registers.assigned.push(false);
-        registers.first_read.push(None);
-        Ok(reg)
-    }
-
-    fn written(&self, span: Span) -> &'s str {
-        &self.context.source[span.start..span.end]
-    }
-
-    /// The instruction as written, with single blanks, and values in place of the constants' names.
-    fn text(&self, op: &Op<'s>, span: Span) -> String {
-        let mut constants: Vec<(Span, Value)> = Vec::new();
-        for e in op.exprs() {
-            e.for_each_name(&mut |name| {
-                if let Meaning::Constant(value) = self.context.names.meaning(name, &self.context.locals) {
-                    constants.push((name.span, value));
-                }
-            });
-        }
-        // A very long instruction is told by its beginning; a choice has its text on each of its edges.
-        let span = Span { end: span.end.min(span.start + LONGEST_TEXT), ..span };
-        constants.retain(|(name, _)| name.end <= span.end);
-        let (mut text, mut at) = (String::with_capacity(span.end - span.start), span.start);
-        for (name, value) in constants {
-            text += self.written(Span { start: at, end: name.start });
-            match value {
-                0.. => text += &value.to_string(),
-                _ => text += &format!("({value})"),
-            }
-            at = name.end;
-        }
-        text += self.written(Span { start: at, end: span.end });
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
-    }
-}
-
-impl<'s> Leaves<'s> for ThreadExpander<'_, 's, '_> {
-    type Leaf = Reg;
-
-    fn leaf(&mut self, e: &Expr<'s>, role: Role) -> Result<RegExpr, Reported> {
-        let Expr::Name(name) = e else {
-            return Err(self.not_in_a_thread(e));
-        };
-        match self.context.names.meaning(name, &self.context.locals) {
-            Meaning::Constant(value) | Meaning::Address(value) => Ok(model::Expr::Const(value)),
-            Meaning::Doubtful => Err(Reported),
-            Meaning::TooEarly(declared) => Err(used_too_early(name, declared, self.context.problems)),
-            // A register that nothing looks at is there all the same: properties may ask for it.
-            Meaning::Unknown => {
-                let reg = self.register(name)?;
-                if role == Role::Live {
-                    self.registers.first_read[reg.index()].get_or_insert(name.span);
-                }
-                Ok(model::Expr::Atom(reg))
-            }
-        }
-    }
-
-    fn is_address(&self, name: &Name<'s>) -> bool {
-        matches!(self.context.names.meaning(name, &self.context.locals), Meaning::Address(_))
-    }
-
-    fn problems(&mut self) -> &mut Problems<'s> {
-        self.context.problems
     }
 }
 
 /// The end of a thread: what is doubtful in it, and the graph.
 impl<'s> ThreadExpander<'_, 's, '_> {
-    fn not_in_a_thread(&mut self, e: &Expr<'s>) -> Reported {
-        let problem = match e {
-            Expr::Memory(..) => Problem::error("an expression does not read memory")
-                .help(format!("load it into a register first: `load r, {}`", self.written(e.span()))),
-            Expr::Index(array, index, _) => {
-                let (array, index) = (array.text, self.written(index.span()));
-                Problem::error("an expression does not read memory").help(format!(
-                    "`{array} + {index}` is the cell's address; `load r, [{array} + {index}]` reads it"
-                ))
-            }
-            _ => Problem::error("a thread sees only its own registers")
-                .help("`@` and `.` belong to properties, outside threads"),
-        };
-        self.context.problems.report(problem.at(e.span()))
-    }
-
     fn warn_of_unassigned_registers(&mut self) {
         if !self.complete {
             return;
         }
-        let registers = &self.registers;
-        let assigned =
-            || registers.names.iter().zip(&registers.assigned).filter(|(_, a)| **a).map(|(n, _)| *n);
-        for (i, name) in registers.names.iter().enumerate() {
-            let Some(span) = registers.first_read[i].filter(|_| !registers.assigned[i]) else { continue };
-            let known = self.context.names.known(&self.context.locals).chain(assigned());
+        for (name, span) in self.registers.never_assigned() {
+            let known = self.context.names.known(&self.context.locals).chain(self.registers.assigned());
             let meant = self.context.problems.nearest(name, known);
             let problem = Problem::warning(format!("register `{name}` is read but never assigned"))
                 .at(span)
@@ -412,28 +360,41 @@ impl<'s> ThreadExpander<'_, 's, '_> {
     }
 
     fn finish(self, name: String) -> Result<Unrolled<'s>, Reported> {
+        let text = match self.context.mapped {
+            true => {
+                let (gaps, statements) = cfg::passages(&self.steps, &self.labels, self.context.problems)?;
+                Some(TextOfThread { gaps, statements })
+            }
+            false => None,
+        };
         let graph = cfg::graph(self.steps, self.labels, self.context.problems)?;
         let mut labels: HashMap<Cow<str>, Vec<Loc>> = HashMap::new();
         for (written, loc) in self.written.into_iter().zip(graph.labels) {
-            labels.entry(Cow::Borrowed(written)).or_default().push(loc);
+            if let Some(written) = written {
+                labels.entry(written).or_default().push(loc);
+            }
         }
         for (loc, location) in graph.locations.iter().enumerate() {
             for copy in location.labels.iter().filter(|name| self.copy_labels.contains(*name)) {
                 labels.entry(Cow::Owned(copy.clone())).or_insert_with(|| vec![Loc(loc as u32)]);
             }
         }
+        let names = self.registers.names();
+        let registers = names.iter().cloned().zip((0..).map(Reg)).collect();
         Ok(Unrolled {
             parts: ThreadParts {
                 name,
-                registers: self.registers.names.iter().map(|r| r.to_string()).collect(),
+                registers: names,
                 locations: graph.locations,
                 edges: graph.edges,
                 initial: graph.initial,
                 end: graph.end,
             },
             labels,
-            registers: self.registers.ids,
+            registers,
+            local_memory: self.local_memory,
             complete: self.complete,
+            text,
         })
     }
 }

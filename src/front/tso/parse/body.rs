@@ -1,131 +1,75 @@
-//! What stands between `thread` and `end`? Labels, instructions and `repeat`.
+//! What stands between `thread` and `end`? Labels, instructions, and blocks of them.
 //!
-//! Here most mistakes are made, so most of the advice is here too: words of other assembly languages,
-//! assignments to memory, memory read without brackets.
+//! Here most mistakes are made; what may have been meant is in `hints`.
 
-use super::TsoParser;
-use crate::front::diagnostics::{Parsed, Problem, Reported, Span, shorten};
-use crate::front::tso::ast::{Expr, File, Name, Op, Range, Stmt, ThreadDecl, ThreadIndex};
-use crate::front::tso::lex::{self, TsoKind};
-
-/// Bodies inside bodies; more would unfold to more than anyone can check.
-const MAX_REPEATS: usize = 32;
-
-/// How many tokens ahead a closing brace is looked for.
-const SOON: usize = 1000;
-
-/// What other languages call our instructions.
-const FOREIGN: [(&str, &str); 10] = [
-    ("mfence", "fence"),
-    ("jmp", "goto"),
-    ("br", "goto"),
-    ("xadd", "add"),
-    ("cmpxchg", "cas"),
-    ("mov", "load` or `store"),
-    ("ld", "load"),
-    ("st", "store"),
-    ("skip", "nop"),
-    ("while", "if … goto"),
-];
+use super::{Declaration, TsoParser};
+use crate::front::diagnostics::{Parsed, Problem, Reported};
+use crate::front::tso::ast::{Expr, File, Locked, LockedKind, Name, Op, Stmt, Width};
+use crate::front::tso::lex::TsoKind;
 
 /// Who encloses the statements being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Encloser {
+pub(super) enum Encloser {
     Thread,
-    Repeat,
+    Inline,
+    Braces,
 }
 
 impl<'s> TsoParser<'s, '_> {
-    pub(super) fn thread(&mut self, file: &mut File<'s>) {
-        let start = self.span();
-        self.bump();
-        let after_word = self.next;
-        let header = self.thread_header();
-        if header.is_err() {
-            self.skip_line();
-            file.doubtful.extend(self.names_between(after_word, self.next));
-        }
-        let body = self.body(Encloser::Thread, 0, file);
-        if self.eat(TsoKind::End).is_none() {
-            if let Ok((name, _)) = &header {
-                let problem = Problem::error(format!("thread `{}` has no `end`", shorten(name.text)))
-                    .at(start)
-                    .label("still open where the next declaration begins");
-                self.problems.report(problem);
-            }
-        } else if self.end_of_statement().is_err() {
-            self.skip_line();
-        }
-        if let Ok((name, index)) = header {
-            file.threads.push(ThreadDecl { name, index, body });
-        }
-    }
-
-    fn thread_header(&mut self) -> Parsed<(Name<'s>, ThreadIndex<'s>)> {
-        let name = self.name("the name of the thread")?;
-        let index = match self.eat(TsoKind::LeftBracket) {
-            Some(open) => {
-                let index = self.thread_index()?;
-                self.close(TsoKind::RightBracket, open)?;
-                index
-            }
-            None => ThreadIndex::None,
-        };
-        self.end_of_statement()?;
-        Ok((name, index))
-    }
-
-    fn thread_index(&mut self) -> Parsed<ThreadIndex<'s>> {
-        if self.kind() == TsoKind::Name && self.kind_after(1) == TsoKind::In {
-            let var = self.name("the name of the index")?;
-            self.bump();
-            return Ok(ThreadIndex::Each(var, self.range()?));
-        }
-        let index = self.expr()?;
-        if matches!(self.kind(), TsoKind::Range | TsoKind::RangeInclusive) {
-            let problem = Problem::error("the index of the threads has no name")
-                .at(index.span())
-                .help("write `thread p[i in 1..=3]`, and `i` in its body");
-            return Err(self.problems.report(problem));
-        }
-        Ok(ThreadIndex::One(index))
-    }
-
     /// Statements up to, and without, what closes them. `file` takes declarations that strayed into a thread.
-    fn body(&mut self, encloser: Encloser, level: usize, file: &mut File<'s>) -> Vec<Stmt<'s>> {
+    pub(super) fn body(&mut self, encloser: Encloser, level: usize, file: &mut File<'s>) -> Vec<Stmt<'s>> {
         let mut statements = Vec::new();
         // Braces that were skipped as part of a bad statement; theirs are the next closing ones.
         let mut open_braces = 0;
         loop {
             match self.kind() {
                 TsoKind::Newline | TsoKind::Semicolon => self.bump(),
-                TsoKind::EndOfFile | TsoKind::End | TsoKind::Thread => return statements,
+                TsoKind::EndOfFile | TsoKind::End | TsoKind::Thread => {
+                    statements.push(Stmt::Gap(self.span()));
+                    return statements;
+                }
                 TsoKind::RightBrace if open_braces > 0 => {
                     open_braces -= 1;
                     self.bump();
                 }
-                TsoKind::RightBrace if encloser == Encloser::Repeat => return statements,
+                TsoKind::RightBrace if encloser == Encloser::Braces => {
+                    statements.push(Stmt::Gap(self.span()));
+                    return statements;
+                }
                 TsoKind::RightBrace => {
-                    let problem = Problem::error("`}` without a `repeat`").at(self.span());
+                    let problem = Problem::error("`}` without a `{`").at(self.span());
                     self.problems.report(problem);
                     self.bump();
                 }
-                kind if lex::DECLARATIONS.iter().any(|(_, k)| *k == kind) => {
-                    if !self.thread_goes_on() {
-                        return statements;
-                    }
-                    self.stray_declaration(kind, file);
-                    statements.push(Stmt::Bad);
-                }
-                _ => match self.statement(level, file) {
-                    Ok(statement) => statements.push(statement),
-                    Err(Reported) => {
+                _ if self.is_inline(self.next) => return statements,
+                _ => {
+                    if let Some(declaration) = self.declared_here() {
+                        if !self.thread_goes_on() {
+                            return statements;
+                        }
+                        self.stray_declaration(declaration, file);
                         statements.push(Stmt::Bad);
-                        open_braces += self.skip_statement();
+                        continue;
                     }
-                },
+                    statements.push(Stmt::Gap(self.span()));
+                    match self.statement(encloser, level, file) {
+                        Ok(statement) => statements.push(statement),
+                        Err(Reported) => {
+                            statements.push(Stmt::Bad);
+                            open_braces += self.skip_statement();
+                        }
+                    }
+                }
             }
         }
+    }
+
+    /// A declaration that begins here, inside a thread. A word that is not reserved begins one only if a name
+    /// follows.
+    fn declared_here(&self) -> Option<Declaration> {
+        let contextual = self.kind() == TsoKind::Name;
+        let begins = !contextual || self.kind_after(1) == TsoKind::Name;
+        Declaration::named(self.text()).filter(|_| begins)
     }
 
     /// Is there an `end` before the next `thread`? Then a declaration here stands inside a thread; otherwise
@@ -135,12 +79,12 @@ impl<'s> TsoParser<'s, '_> {
         self.landmarks.get(next).is_some_and(|&i| self.tokens[i].kind == TsoKind::End)
     }
 
-    fn stray_declaration(&mut self, kind: TsoKind, file: &mut File<'s>) {
+    fn stray_declaration(&mut self, declaration: Declaration, file: &mut File<'s>) {
         let problem = Problem::error(format!("{} inside a thread", self.found()))
             .at(self.span())
             .help("declarations and properties stand outside threads");
         self.problems.report(problem);
-        self.declaration(kind, file);
+        self.declaration(declaration, file);
     }
 
     /// Goes to the end of a statement that could not be read, and counts the braces opened on the way.
@@ -159,18 +103,34 @@ impl<'s> TsoParser<'s, '_> {
         }
     }
 
-    fn statement(&mut self, level: usize, file: &mut File<'s>) -> Parsed<Stmt<'s>> {
+    fn statement(&mut self, encloser: Encloser, level: usize, file: &mut File<'s>) -> Parsed<Stmt<'s>> {
         match (self.kind(), self.kind_after(1)) {
             (TsoKind::Repeat, _) => self.repeat(level, file),
             (_, TsoKind::Colon) => self.label(),
-            _ => {
-                let start = self.span();
-                let op = self.instruction()?;
-                let span = start.to(self.last_span());
-                self.end_of_statement()?;
-                Ok(Stmt::Instr(op, span))
-            }
+            (TsoKind::If, _) if self.brace_before_goto() => self.branch(level, file),
+            (TsoKind::Name, TsoKind::Equals) => self.single(),
+            (TsoKind::Name, _) if self.text() == "while" => self.while_loop(level, file),
+            (TsoKind::Name, TsoKind::Name) if self.text() == "local" => self.local(encloser),
+            (TsoKind::Name, TsoKind::LeftParen) => self.call(),
+            _ => self.single(),
         }
+    }
+
+    fn single(&mut self) -> Parsed<Stmt<'s>> {
+        let start = self.span();
+        let op = self.instruction()?;
+        let span = start.to(self.last_span());
+        self.end_of_statement()?;
+        Ok(Stmt::Instr(op, span))
+    }
+
+    /// Does a block follow the condition, and not a jump?
+    fn brace_before_goto(&self) -> bool {
+        let ends = |k: &TsoKind| {
+            use TsoKind::*;
+            matches!(k, Newline | Semicolon | EndOfFile | Goto | LeftBrace)
+        };
+        self.tokens[self.next..].iter().map(|t| t.kind).find(ends) == Some(TsoKind::LeftBrace)
     }
 
     /// More may follow a label on its line.
@@ -180,66 +140,26 @@ impl<'s> TsoParser<'s, '_> {
         Ok(Stmt::Label(name))
     }
 
-    fn repeat(&mut self, level: usize, file: &mut File<'s>) -> Parsed<Stmt<'s>> {
+    /// `local a[4], n = 1`
+    fn local(&mut self, encloser: Encloser) -> Parsed<Stmt<'s>> {
         let start = self.span();
-        if level == MAX_REPEATS {
-            let problem = Problem::error("`repeat` is nested too deeply").at(start);
-            return Err(self.problems.report(problem));
-        }
         self.bump();
-        let header = self.repeat_header();
-        if header.is_err() && !self.skip_to_brace() && !self.brace_closes_soon() {
-            return Err(Reported);
+        let mut variables = Vec::new();
+        self.variables("the name of a variable of the thread's own", &mut variables)?;
+        self.end_of_statement()?;
+        if encloser == Encloser::Thread {
+            return Ok(Stmt::Local(variables));
         }
-        let body = self.body(Encloser::Repeat, level + 1, file);
-        if self.eat(TsoKind::RightBrace).is_none() {
-            let problem =
-                Problem::error("`repeat` has no `}`").at(start).label("still open at the thread's end");
-            self.problems.report(problem);
-        } else {
-            self.end_of_statement()?;
-        }
-        header.map(|(var, range)| Stmt::Repeat { var, range, body })
-    }
-
-    fn repeat_header(&mut self) -> Parsed<(Name<'s>, Range<'s>)> {
-        let var = self.name("the name of a counter, as in `repeat k in 0..3 {`")?;
-        self.expect(TsoKind::In, "`in` and a range, as in `repeat k in 0..3 {`")?;
-        let range = self.range()?;
-        self.expect(TsoKind::LeftBrace, "`{`")?;
-        Ok((var, range))
-    }
-
-    /// Is there a `}` to close before the thread's end, as if only the `{` had been forgotten?
-    fn brace_closes_soon(&self) -> bool {
-        let mut open = 0;
-        for token in self.tokens[self.next..].iter().take(SOON) {
-            match token.kind {
-                TsoKind::End | TsoKind::Thread => return false,
-                TsoKind::LeftBrace => open += 1,
-                TsoKind::RightBrace if open == 0 => return true,
-                TsoKind::RightBrace => open -= 1,
-                _ => {}
-            }
-        }
-        false
-    }
-
-    /// After a bad header, the body may still be readable.
-    fn skip_to_brace(&mut self) -> bool {
-        while !matches!(self.kind(), TsoKind::LeftBrace | TsoKind::Newline | TsoKind::EndOfFile) {
-            self.bump();
-        }
-        self.eat(TsoKind::LeftBrace).is_some()
+        let problem = Problem::error("`local` stands in a thread, outside braces").at(start);
+        Err(self.problems.report(problem.help("an `inline` gets addresses as its arguments")))
     }
 
     fn instruction(&mut self) -> Parsed<Op<'s>> {
         let kind = self.kind();
-        if kind == TsoKind::Name {
-            return self.assignment();
-        }
-        if kind == TsoKind::LeftBracket {
-            return Err(self.store_like_an_assignment());
+        match kind {
+            TsoKind::Name => return self.contextual(),
+            TsoKind::LeftBracket => return Err(self.store_like_an_assignment()),
+            _ => {}
         }
         let simple = match kind {
             TsoKind::Fence => Some(Op::Fence),
@@ -251,46 +171,87 @@ impl<'s> TsoParser<'s, '_> {
         };
         if let Some(op) = simple {
             self.bump();
-            return Ok(op);
+            let is_word = !matches!(
+                self.kind(),
+                TsoKind::Newline | TsoKind::Semicolon | TsoKind::RightBrace | TsoKind::EndOfFile
+            );
+            return if kind == TsoKind::Lock && is_word { Err(self.lock_prefix()) } else { Ok(op) };
         }
         match kind {
-            TsoKind::Load | TsoKind::Xchg | TsoKind::Add | TsoKind::Cas => self.read(kind),
-            TsoKind::Store => {
-                self.bump();
-                let address = self.address("store [x], 1")?;
-                Ok(Op::Store(address, self.operand("store [x], 1")?))
-            }
+            TsoKind::Load => self.load(Width::WHOLE),
+            TsoKind::Store => self.store(Width::WHOLE),
+            TsoKind::Xchg => self.locked(LockedKind::Xchg),
+            TsoKind::Add => self.locked(LockedKind::Add),
+            TsoKind::Cas => self.locked(LockedKind::Cas),
             TsoKind::Assume => {
                 self.bump();
-                Ok(Op::Assume(self.expr()?))
+                Ok(Op::Assume(self.condition()?))
             }
             TsoKind::Assert => {
                 self.bump();
-                Ok(Op::Assert(self.expr()?))
+                Ok(Op::Assert(self.condition()?))
             }
             TsoKind::Goto | TsoKind::If | TsoKind::Choose => self.jump(kind),
             _ => Err(self.unexpected("an instruction or a label")),
         }
     }
 
-    /// The instructions that put what they read into a register.
-    fn read(&mut self, kind: TsoKind) -> Parsed<Op<'s>> {
-        let example = match kind {
-            TsoKind::Load => "load r, [x]",
-            TsoKind::Xchg => "xchg r, [x], 1",
-            TsoKind::Add => "add r, [x], 1",
-            _ => "cas r, [x], 0, 1",
-        };
+    /// An instruction that begins with a name, or with a word that is not reserved.
+    fn contextual(&mut self) -> Parsed<Op<'s>> {
+        let (word, next) = (self.text(), self.kind_after(1));
+        if next == TsoKind::Equals {
+            return self.assignment();
+        }
+        if word == "pause" {
+            self.bump();
+            return Ok(Op::Nop);
+        }
+        if let Some(how) = LockedKind::named(word) {
+            return self.locked(how);
+        }
+        if let Some(width) = width(word, "load") {
+            return self.load(width);
+        }
+        match width(word, "store") {
+            Some(width) => self.store(width),
+            None => self.assignment(),
+        }
+    }
+
+    fn load(&mut self, width: Width) -> Parsed<Op<'s>> {
+        let example = "load r, [x]";
         self.bump();
         let register = self.name("a register")?;
         self.comma(example)?;
-        let address = self.address(example)?;
-        Ok(match kind {
-            TsoKind::Load => Op::Load(register, address),
-            TsoKind::Xchg => Op::Xchg(register, address, self.operand(example)?),
-            TsoKind::Add => Op::Add(register, address, self.operand(example)?),
-            _ => Op::Cas(register, address, self.operand(example)?, self.operand(example)?),
-        })
+        Ok(Op::Load(register, self.address(example)?, width))
+    }
+
+    fn store(&mut self, width: Width) -> Parsed<Op<'s>> {
+        self.bump();
+        let address = self.address("store [x], 1")?;
+        Ok(Op::Store(address, self.operand("store [x], 1")?, width))
+    }
+
+    fn locked(&mut self, how: LockedKind) -> Parsed<Op<'s>> {
+        let example = how.example();
+        self.bump();
+        let dst = match self.kind() {
+            TsoKind::LeftBracket => None,
+            _ => {
+                let register = self.name("a register or `[`")?;
+                if self.kind() != TsoKind::Comma && how.operands() == 0 {
+                    return Err(self.no_memory(how, register));
+                }
+                self.comma(example)?;
+                if self.kind() != TsoKind::LeftBracket {
+                    return Err(self.no_memory(how, register));
+                }
+                Some(register)
+            }
+        };
+        let addr = self.address(example)?;
+        let operands = (0..how.operands()).map(|_| self.operand(example)).collect::<Parsed<_>>()?;
+        Ok(Op::Locked(Locked { how, dst, addr, operands }))
     }
 
     fn jump(&mut self, kind: TsoKind) -> Parsed<Op<'s>> {
@@ -298,8 +259,8 @@ impl<'s> TsoParser<'s, '_> {
         match kind {
             TsoKind::Goto => Ok(Op::Goto(self.name("a label")?)),
             TsoKind::If => {
-                let condition = self.expr()?;
-                self.expect(TsoKind::Goto, "`goto` and a label")?;
+                let condition = self.condition()?;
+                self.expect(TsoKind::Goto, "`goto` and a label, or `{`")?;
                 Ok(Op::If(condition, self.name("a label")?))
             }
             _ => {
@@ -364,53 +325,10 @@ impl<'s> TsoParser<'s, '_> {
             _ => Ok(Op::Assign(name, self.expr()?)),
         }
     }
+}
 
-    fn not_an_assignment(&mut self, name: Name<'s>) -> Reported {
-        let word = name.text;
-        let problem = match self.kind() {
-            TsoKind::EqualsEquals => {
-                Problem::error("a comparison is not an instruction").at(self.span()).help(format!(
-                    "`{word} = …` assigns; `assume {word} == …` waits; `assert {word} == …` checks"
-                ))
-            }
-            TsoKind::LeftBracket if self.colon_follows_the_index() => {
-                Problem::error("labels have no index").at(name.span)
-            }
-            _ => {
-                let foreign =
-                    FOREIGN.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| ours.to_string());
-                let meant = foreign.or_else(|| self.problems.nearest(word, lex::INSTRUCTIONS));
-                Problem::error(format!("unknown instruction `{}`", shorten(word)))
-                    .at(name.span)
-                    .suggest(meant)
-            }
-        };
-        self.problems.report(problem)
-    }
-
-    fn colon_follows_the_index(&self) -> bool {
-        self.kind_after(2) == TsoKind::RightBracket && self.kind_after(3) == TsoKind::Colon
-    }
-
-    /// `[x] = 1`
-    fn store_like_an_assignment(&mut self) -> Reported {
-        let span = self.span();
-        let problem = Problem::error("expected an instruction or a label, found `[`").at(span);
-        let written = self.statement_text(span);
-        match written.split_once('=') {
-            Some((address, value)) if !value.starts_with('=') => self.problems.report(problem.help(format!(
-                "write `store {}, {}`",
-                shorten(address.trim()),
-                shorten(value.trim())
-            ))),
-            _ => self.problems.report(problem),
-        }
-    }
-
-    fn statement_text(&self, from: Span) -> &'s str {
-        let rest = &self.tokens[self.next..];
-        let ends = |k: TsoKind| matches!(k, TsoKind::Newline | TsoKind::Semicolon | TsoKind::EndOfFile);
-        let last = rest.iter().take_while(|t| !ends(t.kind)).last().map_or(from, |t| t.span);
-        &self.source[from.start..last.end]
-    }
+/// `load8`, `store32` and so on.
+fn width(word: &str, instruction: &str) -> Option<Width> {
+    let bits = word.strip_prefix(instruction)?;
+    [8, 16, 32, 64].into_iter().find(|width: &u32| width.to_string() == bits).map(Width)
 }

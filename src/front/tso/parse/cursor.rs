@@ -27,8 +27,7 @@ impl<'s> TsoParser<'s, '_> {
     }
 
     pub(super) fn text(&self) -> &'s str {
-        let span = self.span();
-        &self.source[span.start..span.end]
+        self.text_at(self.next)
     }
 
     /// Never goes past the end of the file, and right there at a limit.
@@ -136,6 +135,28 @@ impl<'s> TsoParser<'s, '_> {
     ) -> impl Iterator<Item = &'s str> + use<'s, '_> {
         let names = self.tokens[first..end].iter().filter(|t| t.kind == TsoKind::Name);
         names.map(|t| &self.source[t.span.start..t.span.end])
+    }
+
+    /// Does a thread, or what is written like one, begin or end with this token?
+    pub(super) fn is_landmark(&self, at: usize) -> bool {
+        matches!(self.tokens[at].kind, TsoKind::Thread | TsoKind::End) || self.is_inline(at)
+    }
+
+    /// `inline NAME(`
+    pub(super) fn is_inline(&self, at: usize) -> bool {
+        let ahead = self.tokens[at..].iter().take(3).map(|t| t.kind);
+        ahead.eq([TsoKind::Name, TsoKind::Name, TsoKind::LeftParen]) && self.text_at(at) == "inline"
+    }
+
+    pub(super) fn text_at(&self, at: usize) -> &'s str {
+        let span = self.tokens[at].span;
+        &self.source[span.start..span.end]
+    }
+
+    pub(super) fn skip_newlines(&mut self) {
+        while self.kind() == TsoKind::Newline {
+            self.bump();
+        }
     }
 
     pub(super) fn skip_line(&mut self) {

@@ -5,7 +5,7 @@
 
 use super::TsoParser;
 use crate::front::diagnostics::{Parsed, Problem, Reported, Span, shorten};
-use crate::front::tso::ast::{Expr, Name, ThreadRef};
+use crate::front::tso::ast::{Expr, LabelRef, Name, ThreadRef};
 use crate::front::tso::lex::{self, BadNumber, TsoKind};
 use crate::model::{BinOp, UnOp, Value};
 
@@ -117,7 +117,7 @@ impl<'s> TsoParser<'s, '_> {
         Err(self.problems.report(wrong))
     }
 
-    /// A name alone, or the thread of `t@label`, `t.r`, `p[2]@label` and `p[2].r`.
+    /// A name alone, `n.field`, or the thread of `t@label`, `t.r`, `p[2]@label` and `p[2].r`.
     fn after_name(&mut self, name: Name<'s>) -> Parsed<Expr<'s>> {
         let index = match self.eat(TsoKind::LeftBracket) {
             Some(open) => {
@@ -127,17 +127,35 @@ impl<'s> TsoParser<'s, '_> {
             None => None,
         };
         if self.eat(TsoKind::At).is_some() {
-            let label = self.name("a label of the thread")?;
+            let label = self.label_ref()?;
             return Ok(Expr::At(ThreadRef { name, index: index.map(|(i, _)| i) }, label));
         }
         if self.eat(TsoKind::Dot).is_some() {
-            let register = self.name("a register of the thread")?;
-            return Ok(Expr::Register(ThreadRef { name, index: index.map(|(i, _)| i) }, register));
+            let part = self.name("a register of the thread, or a field")?;
+            return Ok(Expr::Dot(ThreadRef { name, index: index.map(|(i, _)| i) }, part));
         }
         Ok(match index {
             Some((index, close)) => Expr::Index(name, index, name.span.to(close)),
             None => Expr::Name(name),
         })
+    }
+
+    fn label_ref(&mut self) -> Parsed<LabelRef<'s>> {
+        let first = self.name("a label of the thread")?;
+        Ok(match self.eat(TsoKind::Dot) {
+            Some(_) => LabelRef { inline: Some(first), name: self.name("a label of the `inline`")? },
+            None => LabelRef { inline: None, name: first },
+        })
+    }
+
+    /// An expression that is asked whether it holds.
+    pub(super) fn condition(&mut self) -> Parsed<Expr<'s>> {
+        let condition = self.expr()?;
+        if self.kind() != TsoKind::Equals {
+            return Ok(condition);
+        }
+        let problem = Problem::error("`=` does not compare").at(self.span()).help("write `==`");
+        Err(self.problems.report(problem))
     }
 
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {

@@ -75,14 +75,14 @@ fn a_misspelt_declaration_still_declares() {
 
 #[test]
 fn braces_are_matched_after_errors() {
-    check_body("while r {\nnop\n}\nnop", &["2: unknown instruction `while`"]);
+    check_body("whlie r {\nnop\n}\nnop", &["2: unknown instruction `whlie`"]);
     check_body("repeat k in 0..3\nnop\n}", &["2: expected `{`, found the end of the line"]);
     check_body(
         "repeat k 0..3 {\nnop\n}",
         &["2: expected `in` and a range, as in `repeat k in 0..3 {`, found `0`"],
     );
     check_body("repeat k in 0..3 {\nnop", &["2: `repeat` has no `}`"]);
-    check_body("nop }", &["2: `}` without a `repeat`"]);
+    check_body("nop }", &["2: `}` without a `{`"]);
 }
 
 #[test]
@@ -141,4 +141,45 @@ fn garbage_is_reported_once_per_run_and_nothing_follows_from_it() {
 #[test]
 fn labels_have_no_index() {
     check_body("l[3]: nop", &["2: labels have no index"]);
+}
+
+/// The advice that comes with the first complaint.
+fn advice(body: &str) -> String {
+    let source = format!("thread p\n{body}\nend\n");
+    let limits = Limits::default();
+    let mut problems = Problems::new(&source, &limits);
+    parse(&source, &mut problems);
+    problems.shown().first().and_then(|d| d.help.clone()).unwrap_or_default()
+}
+
+#[test]
+fn habits_of_other_languages_get_advice() {
+    let locked = "`add [x], 2` changes memory, and is locked";
+    assert_eq!(advice("r += 2"), format!("write `r = r + 2` for a register; {locked}"));
+    assert_eq!(advice("r--").split(';').next(), Some("write `r = r - 1` for a register"));
+    assert_eq!(advice("r *= 3"), "write `r = r * 3` for a register");
+    assert_eq!(advice("[x] |= 1"), "write `or [x], 1`, which is locked, or load, compute and store");
+    assert_eq!(advice("[x + 1] = 1"), "write `store [x + 1], 1`");
+    assert_eq!(advice("lock add [x], 1"), "`add` is locked by itself: leave out `lock`");
+    let either = "`add r, [x], 1` or `add [x], 1` changes memory; `x = x + 1` changes a register";
+    assert_eq!(advice("add x, 1"), either);
+    assert_eq!(
+        advice("inc x"),
+        either.replace("add r, [x], 1", "inc r, [x]").replace("add [x], 1", "inc [x]")
+    );
+    assert_eq!(advice("if r = 1 goto l"), "write `==`");
+    assert_eq!(advice("nop\nend\nnever p.r = 1\nthread q\n"), "write `==`");
+}
+
+#[test]
+fn blocks_and_calls_are_matched() {
+    check_body("if r { nop\nnop", &["2: `if` has no `}`"]);
+    check_body("if r {\nnop\n}\nelse {\nnop", &["5: `else` has no `}`"]);
+    check_body("while {\nnop\n}", &["2: expected an expression, found `{`"]);
+    check_body("f(1, 2\nnop", &["2: expected `)`, found the end of the line"]);
+    check("inline f(x)\nnop\nthread p\nend", &["1: inline `f` has no `end`"]);
+    check("thread p\nnop\ninline f(x)\nend", &["1: thread `p` has no `end`"]);
+    check("struct s { }\nstruct t { a b }", &["1: struct `s` has no fields", "2: expected `}`, found `b`"]);
+    let nested = format!("{}{}", "while 1 {\n".repeat(33), "}\n".repeat(33));
+    check_body(&nested, &["34: `while` is nested too deeply"]);
 }

@@ -13,7 +13,7 @@ use crate::front::const_fold::{self, Leaf};
 use crate::limits::{Limit, Limits};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::program::{ProgramParts, ThreadParts};
-use crate::model::{Atom, BinOp, Edge, Expr, Instr, Loc, Location, Program, Reg, RegExpr, RmwOp, UnOp};
+use crate::model::{Atom, BinOp, Edge, Expr, Instr, Loc, Location, Program, Property, Reg, RegExpr, UnOp};
 use std::collections::HashSet;
 
 pub fn plain(program: &Program, limits: &Limits) -> Result<ProgramParts, Limit> {
@@ -36,7 +36,10 @@ pub fn plain(program: &Program, limits: &Limits) -> Result<ProgramParts, Limit> 
     for (variable, name) in parts.memory.iter_mut().zip(memory) {
         variable.name = name;
     }
+    let called = parts.properties.iter().filter_map(|p| p.name.as_deref());
+    let mut called = legal::names(called, &HashSet::new()).into_iter();
     for property in &mut parts.properties {
+        property.name = property.name.take().and_then(|_| called.next());
         let pred = std::mem::replace(&mut property.pred, Expr::Const(0));
         property.pred = folded(pred, &mut |atom| match atom {
             Atom::At(t, locs) => {
@@ -77,8 +80,11 @@ fn copy(program: &Program, limits: &Limits) -> Result<ProgramParts, Limit> {
             end: thread.end(),
         });
     }
-    let (memory, properties) = (program.variables().to_vec(), program.properties().to_vec());
-    Ok(ProgramParts { memory, threads, properties })
+    let memory = program.variables().to_vec();
+    let untold =
+        |p: &Property| Property { name: p.name.clone(), ..Property::new(p.kind, p.pred.clone(), p.line) };
+    let properties = program.properties().iter().map(untold).collect();
+    Ok(ProgramParts { memory, threads, properties, stretches: vec![] })
 }
 
 /// The registers of each thread that properties name.
@@ -109,7 +115,7 @@ fn name_labels(thread: &mut ThreadParts, limits: &Limits) -> Result<(), Limit> {
 }
 
 /// Folds every expression. A constant division by zero, which no file may contain, becomes a division by a
-/// register that nobody assigns to.
+/// register that is never assigned to.
 fn fold_instructions(
     thread: &mut ThreadParts,
     reserved: &HashSet<String>,
@@ -141,8 +147,7 @@ fn exprs(instr: &mut Instr) -> Vec<&mut RegExpr> {
         Instr::Store { addr, value } => vec![addr, value],
         Instr::Assign { value, .. } => vec![value],
         Instr::Assume(e) | Instr::Assert(e) => vec![e],
-        Instr::Rmw { addr, op: RmwOp::Swap(e) | RmwOp::Add(e), .. } => vec![addr, e],
-        Instr::Rmw { addr, op: RmwOp::Cas { old, new }, .. } => vec![addr, old, new],
+        Instr::Rmw { addr, op, .. } => std::iter::once(addr).chain(op.operands_mut()).collect(),
         Instr::Fence | Instr::Any { .. } | Instr::Lock | Instr::Unlock | Instr::Nop => vec![],
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::front::tso::read;
 use crate::model::expr::Expr;
-use crate::model::{Addr, BinOp, Location, PropertyKind, ThreadId, UnOp};
+use crate::model::{Addr, BinOp, Location, PropertyKind, RmwOp, ThreadId, UnOp};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -17,7 +17,9 @@ fn without_places(program: &Program) -> ProgramParts {
     for edge in parts.threads.iter_mut().flat_map(|t| &mut t.edges) {
         (edge.line, edge.text) = (0, String::new());
     }
-    parts.properties.iter_mut().for_each(|p| p.line = 0);
+    for property in &mut parts.properties {
+        (property.line, property.text, property.cases) = (0, String::new(), vec![]);
+    }
     parts
 }
 
@@ -136,7 +138,8 @@ fn a_location_with_mixed_ways_out_chooses_and_stays_itself() {
     let text = check_parts(ProgramParts {
         memory: vec![],
         threads: vec![thread("p", &[], 3, 1, edges)],
-        properties: vec![Property { kind: PropertyKind::Forbid, pred: at, line: 0 }],
+        properties: vec![Property::new(PropertyKind::Forbid, at, 0)],
+        stretches: vec![],
     });
     let expect = "thread p\nL1:\n    choose L2, L3\nL2:\n    fence\n    halt\nL3:\n    lock\n    unlock\n    goto L1\nend\n\nforbid p@L1 || p@L2 || p@L3\n";
     assert_eq!(text, expect);
@@ -160,7 +163,8 @@ fn odd_names_dead_ends_and_silent_registers_can_be_written() {
     let text = check_parts(ProgramParts {
         memory: vec![Variable { name: "q=".to_string(), init: vec![0] }],
         threads: vec![thread("load", &["q_", "zero"], 3, 2, vec![edge(0, 1, load)])],
-        properties: vec![Property { kind: PropertyKind::Never, pred: asked, line: 0 }],
+        properties: vec![Property::new(PropertyKind::Never, asked, 0)],
+        stretches: vec![],
     });
     let expect = "shared q_\n\nthread load_\n    q__2 = 0\n    load zero, [1 / zero_2]\n    assume 0\nend\n\nnever load_.q__2\n";
     assert_eq!(text, expect);
@@ -200,7 +204,7 @@ fn binary_operator() -> impl Strategy<Value = BinOp> {
 }
 
 /// Divisions in properties are by constants.
-fn expr<A: std::fmt::Debug + Clone + 'static>(
+fn expr<A: fmt::Debug + Clone + 'static>(
     atom: impl Strategy<Value = A> + 'static,
     divisions: bool,
 ) -> impl Strategy<Value = Expr<A>> {
@@ -278,11 +282,12 @@ fn any_parts() -> impl Strategy<Value = ProgramParts> {
     });
     (memory, threads).prop_flat_map(|(memory, threads)| {
         let preds = prop::collection::vec(pred(&memory, &threads), 0..3);
-        let property = |pred| Property { kind: PropertyKind::Never, pred, line: 0 };
+        let property = |pred| Property::new(PropertyKind::Never, pred, 0);
         preds.prop_map(move |preds| ProgramParts {
             memory: memory.clone(),
             threads: threads.clone(),
             properties: preds.into_iter().map(property).collect(),
+            stretches: vec![],
         })
     })
 }
