@@ -55,7 +55,7 @@ def main():
     def fence(name, path, aim, arguments=()):
         found = []
         for _ in range(runs):
-            command = [OVERTAKE, "fence", "--json", "--for", aim, "--timeout", TIMEOUT, *arguments, path]
+            command = [OVERTAKE, "fence", "--per-thread", "--json", "--for", aim, "--timeout", TIMEOUT, *arguments, path]
             output, times = run(command, good=(0, 5, 10))
             answer = json.loads(output)
             row = {"program": name, "for": aim, "verdict": answer["verdict"], "cost": answer.get("cost")}
