@@ -9,8 +9,10 @@
 //! with the delays of TSO. Where memory is held by a block, a goal counts with stores in the buffers that are
 //! frozen; these are taken for delayed ones.
 //!
-//! A step is one action and the local steps after it, and costs a switch if another thread took the last one,
-//! and its events. No order of steps is left out, for the number of switches is what is minimised.
+//! A step is one action and, where local steps are joined, those after it; it costs a switch if another thread
+//! took the last one, and its events. No order of steps is left out, for the number of switches is what is
+//! minimised. Joined steps are few, but count local steps that may turn out not to matter, and those at the
+//! beginning without a switch.
 
 use super::MemoryModel;
 use super::compile::{CInstr, Stores};
@@ -18,7 +20,7 @@ use super::core::{Canonical, Core, Record, Taken, Work, renamed};
 use super::partial_order::beginning;
 use crate::model::Program;
 use crate::query::{Act, Action, Goal, Limit, Limits, Reductions};
-use crate::reach::{Look, Outlook, Price, Priced};
+use crate::reach::{Outlook, Price, Priced};
 
 pub struct SparingMachine {
     core: Core,
@@ -91,8 +93,7 @@ impl SparingMachine {
         limits: &Limits,
     ) -> Result<SparingMachine, Limit> {
         let told = Reductions { por: false, silent: false, repeats: false, faint: false, ..reductions };
-        let mut core = Core::new(program, goal, model, Stores::Scheduled, told, limits)?;
-        core.rank();
+        let core = Core::new(program, goal, model, Stores::Scheduled, told, limits)?;
         Ok(SparingMachine { core, delays: 0, threads: None })
     }
 
@@ -221,11 +222,11 @@ impl Priced for SparingMachine {
     fn outlook(&self, scratch: &mut SparingScratch, state: &[u64]) -> Outlook {
         let SparingScratch { work, .. } = scratch;
         let (state, past) = Past::split(state);
-        match self.core.look(work, state) {
-            Look::Goal(_) => Outlook::Goal,
-            Look::Rank(steps) => {
-                Outlook::AtLeast(Price(self.core.switches_left(work, past.last), steps as u32))
-            }
+        self.core.unpack(state, work);
+        if self.core.reaches_goal(work) {
+            return Outlook::Goal;
         }
+        let switches = self.core.switches_left(work, past.last);
+        Outlook::AtLeast(Price(switches, self.core.events_left(work)))
     }
 }

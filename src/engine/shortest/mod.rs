@@ -3,9 +3,10 @@
 //!
 //! It comes from a search of its own, from the program and the goal and not from the run that an engine found:
 //! what an engine comes by depends on its workers and on luck, and the same file is to give the same run every
-//! time. For no delay, one, two and so on, the cheapest run is looked for with a bounded number of states. If
-//! that brings nothing, or if a limit of the user's comes first, the run that was found is simplified instead,
-//! and the answer says so.
+//! time. For no delay, one, two and so on, the cheapest run is looked for with a bounded number of states: first
+//! with local steps joined to what comes before them, and once a run is there, step by step, which is exact and
+//! takes more states. If that brings nothing, or if a limit of the user's comes first, the run that was found is
+//! simplified instead, and the answer says so.
 
 mod simplify;
 
@@ -13,13 +14,15 @@ use super::{Internal, Options, settled};
 use crate::certify::{self, Confirmed, Outcome};
 use crate::machine::{MemoryModel, SparingMachine};
 use crate::model::Program;
-use crate::query::{Action, Answer, Goal, Limit, Limits, Model, Provenance, Trace};
+use crate::query::{Action, Answer, Goal, Limit, Limits, Model, Provenance, Reductions, Trace};
 use crate::reach::{Budget, Cheapest, cheapest};
 use simplify::{simplified, tidied};
 use std::ops::RangeInclusive;
 
 /// States that each number of delays is worth.
 const STATES: u64 = 60_000;
+/// States that the same search is worth once more, step by step.
+const SINGLE_STEPS: u64 = 3_000;
 /// Where all threads are too many, runs of so many are looked for.
 const FEW_THREADS: RangeInclusive<u32> = 2..=3;
 /// Runs with more delays than this are not looked for.
@@ -85,9 +88,9 @@ impl Hunt<'_> {
     fn search(&mut self, model: Model) -> Result<Simplest, Limit> {
         let mut fewest = true;
         if !self.safe_under_sc {
-            let mut sc = self.machine(MemoryModel::Sc)?;
+            let mut sc = self.machine(0, self.options.reductions)?;
             match self.cheapest(&mut sc)? {
-                Cheapest::Way(line) => return self.run(&sc, Model::Sc, &line, true),
+                Cheapest::Way(line) => return self.run(&sc, 0, &line, true),
                 Cheapest::None if model == Model::Tso => self.safe_under_sc = true,
                 Cheapest::None | Cheapest::Spent => fewest = false,
             }
@@ -95,12 +98,12 @@ impl Hunt<'_> {
         if model == Model::Sc {
             return Ok(Simplest::Nothing);
         }
-        let mut tso = self.machine(MemoryModel::Tso(self.options.explicit.buffer))?;
+        let mut tso = self.machine(1, self.options.reductions)?;
         let mut spent = 0;
         for delays in 1..=MOST_DELAYS {
             tso.delay(delays);
             match self.cheapest(&mut tso)? {
-                Cheapest::Way(line) => return self.run(&tso, Model::Tso, &line, fewest),
+                Cheapest::Way(line) => return self.run(&tso, delays, &line, fewest),
                 Cheapest::None => {}
                 Cheapest::Spent => {
                     spent += 1;
@@ -118,34 +121,48 @@ impl Hunt<'_> {
     /// take part.
     fn cheapest(&self, machine: &mut SparingMachine) -> Result<Cheapest, Limit> {
         machine.restrict(None);
-        let all = cheapest(machine, self.budget(), self.limits)?;
+        let all = cheapest(machine, self.budget(STATES), self.limits)?;
         if all != Cheapest::Spent {
             return Ok(all);
         }
         for threads in FEW_THREADS.filter(|&few| few < self.program.threads().len() as u32) {
             machine.restrict(Some(threads));
-            if let way @ Cheapest::Way(_) = cheapest(machine, self.budget(), self.limits)? {
+            if let way @ Cheapest::Way(_) = cheapest(machine, self.budget(STATES), self.limits)? {
                 return Ok(way);
             }
         }
         Ok(Cheapest::Spent)
     }
 
-    fn machine(&self, memory: MemoryModel) -> Result<SparingMachine, Limit> {
-        SparingMachine::new(self.program, self.goal, memory, self.options.reductions, self.limits)
+    /// Without delays, TSO is SC.
+    fn machine(&self, delays: usize, reductions: Reductions) -> Result<SparingMachine, Limit> {
+        let memory = match delays {
+            0 => MemoryModel::Sc,
+            _ => MemoryModel::Tso(self.options.explicit.buffer),
+        };
+        let mut machine = SparingMachine::new(self.program, self.goal, memory, reductions, self.limits)?;
+        machine.delay(delays);
+        Ok(machine)
     }
 
-    fn budget(&self) -> Budget {
-        Budget::states(self.limits.states.map_or(STATES, |most| most.min(STATES)))
+    fn budget(&self, most: u64) -> Budget {
+        Budget::states(self.limits.states.map_or(most, |asked| asked.min(most)))
     }
 
+    /// The run along the states of a joined search, or a cheaper one step by step.
     fn run(
         &self,
-        machine: &SparingMachine,
-        model: Model,
+        joined: &SparingMachine,
+        delays: usize,
         line: &[Vec<u64>],
         fewest_delays: bool,
     ) -> Result<Simplest, Limit> {
-        Ok(Simplest::Run { model, actions: machine.trace(line, self.limits)?, fewest_delays })
+        let single = self.machine(delays, Reductions { steps: false, ..self.options.reductions })?;
+        let actions = match cheapest(&single, self.budget(SINGLE_STEPS), self.limits)? {
+            Cheapest::Way(exact) => single.trace(&exact, self.limits)?,
+            Cheapest::None | Cheapest::Spent => joined.trace(line, self.limits)?,
+        };
+        let model = if delays == 0 { Model::Sc } else { Model::Tso };
+        Ok(Simplest::Run { model, actions, fewest_delays })
     }
 }

@@ -5,7 +5,7 @@
 //! getting the rules right twice. Every attempt walks the whole run: of long runs only whole threads and
 //! rounds of loops are left out.
 
-use crate::model::{Loc, Program, ThreadId};
+use crate::model::{Instr, Loc, Program, ThreadId};
 use crate::query::{Act, Action, EventKind, Goal, Limits, Model};
 use crate::semantics::replay::perform;
 use std::ops::Range;
@@ -149,7 +149,8 @@ impl Simplifier<'_> {
         run
     }
 
-    /// Local steps come right before what their thread does next with memory, or else does last.
+    /// Local steps come right before what their thread does next with memory, or else does last. So do fences:
+    /// until its thread's next store, the buffer that one has found empty stays so.
     fn with_late_locals(&self, run: &[Action]) -> Vec<Action> {
         let mut put_off: Vec<Vec<Action>> = vec![Vec::new(); self.program.threads().len()];
         let mut late = Vec::with_capacity(run.len());
@@ -158,16 +159,19 @@ impl Simplifier<'_> {
         for (k, &action) in run.iter().enumerate() {
             let own = &mut put_off[action.thread.index()];
             own.push(action);
-            if Some(k) == last[action.thread.index()] || !self.is_local(&action) {
+            if Some(k) == last[action.thread.index()] || !self.can_be_put_off(&action) {
                 late.append(own);
             }
         }
         late
     }
 
-    fn is_local(&self, action: &Action) -> bool {
+    fn can_be_put_off(&self, action: &Action) -> bool {
         match action.act {
-            Act::Step { edge, .. } => self.program.thread(action.thread).edge(edge).instr.is_local(),
+            Act::Step { edge, .. } => {
+                let instr = &self.program.thread(action.thread).edge(edge).instr;
+                instr.is_local() || matches!(instr, Instr::Fence)
+            }
             Act::Flush => false,
         }
     }
@@ -281,6 +285,18 @@ mod tests {
         let run = vec![step(0, 0), step(1, 0), step(1, 1), step(0, 1), flush(0), flush(1)];
         let simpler = simplified(&program, &Goal::of(&program), Model::Tso, run, &Limits::default());
         assert_eq!(simpler, [step(0, 0), step(0, 1), step(1, 0), flush(1), step(1, 1), flush(0)]);
+    }
+
+    #[test]
+    fn a_fence_waits_for_the_store_behind_it() {
+        let source = "shared y; thread p; store [y], 1; end; thread q; fence; store [y], 2; end
+                      exists [y] == 2";
+        let program = tso::read(source, &[], &Limits::default()).expect("a program").program;
+        let step =
+            |t: u16, e: u32| Action { thread: ThreadId(t), act: Act::Step { edge: EdgeId(e), choice: None } };
+        let run = vec![step(1, 0), step(0, 0), step(1, 1)];
+        let tidy = tidied(&program, &Goal::of(&program), Model::Sc, run, &Limits::default());
+        assert_eq!(tidy, [step(0, 0), step(1, 0), step(1, 1)]);
     }
 
     #[test]

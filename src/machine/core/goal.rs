@@ -121,6 +121,22 @@ impl Core {
         self.code.clauses.iter().map(of).chain(errors).min().unwrap_or(0)
     }
 
+    /// How many events there are at least until a goal is reached: of each thread as many as the clause asks of
+    /// it alone, and a flush for everything that waits. A state that is no goal takes one at least.
+    pub(in super::super) fn events_left(&self, work: &Work) -> u32 {
+        if self.errors_count && (0..self.threads()).any(|t| self.node(work, t).may_trap) {
+            return 1;
+        }
+        let waiting = (0..work.buffers.len()).filter(|&t| !self.is_blocked(work, t));
+        let flushes: usize = waiting.map(|t| work.buffers[t].len()).sum();
+        let steps = |c: &CClause, t: usize| match c.when {
+            When::Always => steps_of(work, &c.pred, t),
+            When::Final => self.code.threads[t].to_end[work.vals[t] as usize],
+        };
+        let of = |c: &CClause| (0..self.threads()).map(|t| steps(c, t) as usize).sum::<usize>() + flushes;
+        self.code.clauses.iter().map(of).min().unwrap_or(0).clamp(1, FARTHEST) as u32
+    }
+
     fn threads_that(&self, are: impl Fn(usize) -> bool) -> u64 {
         (0..self.threads()).filter(|&t| are(t)).fold(0, |set, t| set | 1 << t)
     }
@@ -195,5 +211,17 @@ impl Core {
             When::Final => (0..self.threads()).any(cannot_end),
             When::Always => range(&c.pred, &atom) == Interval::constant(0),
         })
+    }
+}
+
+/// How many steps at least a thread takes before the predicate holds.
+fn steps_of(work: &Work, pred: &Expr<SlotAtom>, t: usize) -> u16 {
+    match pred {
+        Expr::Binary(BinOp::And, a, b) => steps_of(work, a, t).max(steps_of(work, b, t)),
+        Expr::Binary(BinOp::Or, a, b) => steps_of(work, a, t).min(steps_of(work, b, t)),
+        Expr::Atom(SlotAtom::At { thread, distance, .. }) if *thread as usize == t => {
+            steps_to(distance, work.vals[t])
+        }
+        _ => 0,
     }
 }
