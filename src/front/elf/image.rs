@@ -1,0 +1,738 @@
+//! Where does everything lie? The linker: sections get small addresses, relocations are applied, and what no file
+//! defines gets an address of its own, behind which a library would be.
+//!
+//! With concrete addresses for everything pointers are numbers, and pointer arithmetic needs no rules. Page 0 stays
+//! empty, so that a null pointer is outside memory like any other wrong address. The linker is one algorithm, and so
+//! one file.
+
+use super::bytes::{Bytes, Kind, Region};
+use super::refusal::{Refusal, Result};
+use crate::limits::Limits;
+use object::elf;
+use object::read::archive::ArchiveFile;
+use object::{
+    Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, RelocationFlags,
+    RelocationTarget, SectionIndex, SectionKind, SymbolIndex, SymbolSection,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Where the first section goes.
+const BASE: u64 = 0x1000;
+/// Position-independent executables are moved here, as they are by default without randomisation.
+const PIE_BASE: u64 = 0x40_0000;
+/// What a library's function or variable takes of the addresses.
+const LIBRARY_BYTES: u64 = 64;
+/// Images are no larger than this, so that addresses stay below 2^31 whatever relocations ask for.
+const MOST: u64 = 1 << 30;
+/// Nothing else is asked of alignments.
+const MOST_ALIGNED: u64 = 1 << 16;
+
+/// A file, as it was given.
+#[derive(Clone, Copy, Debug)]
+pub struct CodeFile<'a> {
+    pub name: &'a str,
+    pub bytes: &'a [u8],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Symbol {
+    pub address: u64,
+    pub size: u64,
+    pub is_code: bool,
+    pub is_global: bool,
+}
+
+/// What each thread gets a copy of.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ThreadLocal {
+    pub bytes: Vec<u8>,
+    pub size: u64,
+    /// Variables and how far behind the beginning of the block they are.
+    pub names: Vec<(String, u64, u64)>,
+}
+
+/// Debug information of one object, with its relocations applied.
+pub(super) type DebugSections = HashMap<String, Vec<u8>>;
+
+pub(super) struct Image {
+    pub bytes: Bytes,
+    pub symbols: HashMap<String, Symbol>,
+    /// All names of places, by address: name and size.
+    pub names: BTreeMap<u64, (String, u64)>,
+    /// What libraries define, by the address that stands for it.
+    pub libraries: BTreeMap<u64, String>,
+    pub thread_local: ThreadLocal,
+    /// Functions that run before `main`.
+    pub constructors: Vec<u64>,
+    pub debug: Vec<DebugSections>,
+    /// Where the entry of an executable is.
+    pub entry: Option<u64>,
+    /// Above everything.
+    pub end: u64,
+}
+
+/// Is this a file that this front end reads?
+pub fn is_code(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"!<arch>\n") || bytes.starts_with(b"!<thin>\n")
+}
+
+/// What a file is that is machine code, and not ours.
+pub fn foreign(bytes: &[u8]) -> Option<&'static str> {
+    let mach = [
+        [0xfe, 0xed, 0xfa, 0xce],
+        [0xfe, 0xed, 0xfa, 0xcf],
+        [0xce, 0xfa, 0xed, 0xfe],
+        [0xcf, 0xfa, 0xed, 0xfe],
+    ];
+    match bytes {
+        _ if mach.iter().any(|magic| bytes.starts_with(magic)) => Some("Mach-O"),
+        _ if bytes.starts_with(b"MZ") => Some("PE"),
+        _ if bytes.starts_with(b"\0asm") => Some("WebAssembly"),
+        _ if bytes.starts_with(b"BC\xc0\xde") => Some("LLVM bitcode"),
+        _ => None,
+    }
+}
+
+type ElfFile<'a> = object::read::elf::ElfFile64<'a, object::Endianness>;
+
+struct Unit<'a> {
+    name: String,
+    file: ElfFile<'a>,
+    /// Where its sections went.
+    sections: HashMap<SectionIndex, u64>,
+    /// How far behind the beginning of the thread-local block its sections for that are.
+    thread_local: HashMap<SectionIndex, u64>,
+}
+
+pub(super) struct Linking<'a> {
+    pub limits: &'a Limits,
+    /// Names that have to be there, if archives can give them.
+    pub roots: &'a [String],
+    /// Names that libraries define, even where a linked executable has them inside.
+    pub known: &'a dyn Fn(&str) -> bool,
+}
+
+/// All files as one image.
+pub(super) fn link(files: &[CodeFile], with: &Linking) -> Result<Image> {
+    let mut units = Vec::new();
+    let mut members = Vec::new();
+    for file in files {
+        match file.bytes.starts_with(b"!<") {
+            true => members.extend(archive(file)?),
+            false => units.push(unit(file.name, file.bytes)?),
+        }
+    }
+    if let [one] = &units[..]
+        && matches!(one.file.kind(), ObjectKind::Executable | ObjectKind::Dynamic)
+    {
+        return Linker::new(with).executable(one);
+    }
+    if let Some(other) = units.iter().find(|u| u.file.kind() != ObjectKind::Relocatable) {
+        let why = format!("{} is linked already, and is looked at alone", other.name);
+        return Err(Refusal::new(why).help("give the object files that it was made from"));
+    }
+    pull(&mut units, members, with);
+    if units.is_empty() {
+        return Err(Refusal::new("the archive has no object file that is asked for"));
+    }
+    Linker::new(with).objects(&mut units)
+}
+
+fn unit<'a>(name: &str, bytes: &'a [u8]) -> Result<Unit<'a>> {
+    let wrong = |why: &str| Refusal::new(format!("{name} {why}"));
+    let class = bytes.get(4).copied();
+    if class == Some(1) {
+        return Err(wrong("is for 32-bit machines").help("only x86-64 is read: compile without -m32"));
+    }
+    let file = ElfFile::parse(bytes).map_err(|e| wrong(&format!("cannot be read: {e}")))?;
+    if file.architecture() != Architecture::X86_64 {
+        let why = format!("is for {:?}, not for x86-64", file.architecture());
+        return Err(wrong(&why).help("store buffers of other processors follow other rules"));
+    }
+    if !matches!(file.kind(), ObjectKind::Relocatable | ObjectKind::Executable | ObjectKind::Dynamic) {
+        return Err(wrong("is no object file and no executable"));
+    }
+    Ok(Unit { name: name.to_string(), file, sections: HashMap::new(), thread_local: HashMap::new() })
+}
+
+fn archive<'a>(file: &CodeFile<'a>) -> Result<Vec<Unit<'a>>> {
+    let wrong = |e: object::Error| Refusal::new(format!("{} cannot be read: {e}", file.name));
+    let archive = ArchiveFile::parse(file.bytes).map_err(wrong)?;
+    if archive.is_thin() {
+        let why = format!("{} is a thin archive: it names files and does not hold them", file.name);
+        return Err(Refusal::new(why).help("give the object files"));
+    }
+    let mut units = Vec::new();
+    for member in archive.members() {
+        let member = member.map_err(wrong)?;
+        let data = member.data(file.bytes).map_err(wrong)?;
+        if data.starts_with(b"\x7fELF") {
+            units.push(unit(&format!("{}({})", file.name, String::from_utf8_lossy(member.name())), data)?);
+        }
+    }
+    Ok(units)
+}
+
+/// Takes those members of archives that define what is missing.
+fn pull<'a>(units: &mut Vec<Unit<'a>>, mut members: Vec<Unit<'a>>, with: &Linking) {
+    loop {
+        let (mut defined, mut wanted) = (HashSet::new(), HashSet::new());
+        if units.is_empty() {
+            wanted.insert("main".to_string());
+        }
+        wanted.extend(with.roots.iter().cloned());
+        for unit in units.iter() {
+            for symbol in unit.file.symbols() {
+                let Ok(name) = symbol.name() else { continue };
+                match symbol.is_undefined() {
+                    true => wanted.insert(name.to_string()),
+                    false => symbol.is_global() && defined.insert(name.to_string()),
+                };
+            }
+        }
+        let helps = |unit: &Unit| {
+            let mut symbols = unit.file.symbols().filter(|s| s.is_global() && s.is_definition());
+            symbols.any(|s| s.name().is_ok_and(|name| wanted.contains(name) && !defined.contains(name)))
+        };
+        match members.iter().position(helps) {
+            Some(found) => units.push(members.remove(found)),
+            None => return,
+        }
+    }
+}
+
+struct Linker<'a> {
+    with: &'a Linking<'a>,
+    image: Image,
+    next: u64,
+    /// Entries of the table of addresses: of symbols, and of thread-local variables in both ways to ask for them.
+    got: HashMap<(LinkedName, String), u64>,
+    /// Names that another definition may take.
+    weak: HashSet<String>,
+    of_libraries: HashMap<String, u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum LinkedName {
+    Address,
+    /// How far from a thread's own pointer.
+    Offset,
+    /// A pair: which module, and how far.
+    Pair,
+}
+
+/// What a relocation is about.
+struct RelocationTo {
+    /// Tells it from others.
+    key: String,
+    address: u64,
+    size: u64,
+    /// How far behind the thread-local block's beginning, if it is in there.
+    thread_local: Option<u64>,
+}
+
+impl<'a> Linker<'a> {
+    fn new(with: &'a Linking<'a>) -> Linker<'a> {
+        let image = Image {
+            bytes: Bytes::default(),
+            symbols: HashMap::new(),
+            names: BTreeMap::new(),
+            libraries: BTreeMap::new(),
+            thread_local: ThreadLocal::default(),
+            constructors: Vec::new(),
+            debug: Vec::new(),
+            entry: None,
+            end: 0,
+        };
+        Linker {
+            with,
+            image,
+            next: BASE,
+            got: HashMap::new(),
+            weak: HashSet::new(),
+            of_libraries: HashMap::new(),
+        }
+    }
+
+    /// Room for so many bytes.
+    fn room(&mut self, size: u64, align: u64, kind: Kind) -> Result<u64> {
+        let align = align.clamp(1, MOST_ALIGNED).next_power_of_two();
+        let start = self.next.next_multiple_of(align);
+        let end = start.checked_add(size.max(1)).filter(|end| *end < MOST);
+        let Some(end) = end else {
+            return Err(Refusal::new(format!("the program takes more than {} MiB", MOST >> 20)));
+        };
+        self.next = end;
+        self.image.bytes.add_region(Region { start, end, kind });
+        Ok(start)
+    }
+
+    fn objects(mut self, units: &mut [Unit]) -> Result<Image> {
+        // Data first: the smaller addresses are, the fewer bits hold pointers to it.
+        for kind in [Kind::Data, Kind::Constants, Kind::Code] {
+            for unit in units.iter_mut() {
+                self.place(unit, kind)?;
+            }
+            self.next = self.next.next_multiple_of(BASE);
+        }
+        for unit in units.iter_mut() {
+            self.place_thread_local(unit)?;
+        }
+        self.image.thread_local.size = self.image.thread_local.size.next_multiple_of(MOST_ALIGNED.min(64));
+        for unit in units.iter() {
+            self.define(unit)?;
+        }
+        for unit in units.iter() {
+            self.relocate(unit)?;
+        }
+        self.finish()
+    }
+
+    fn finish(mut self) -> Result<Image> {
+        for name in super::calls::INTERNAL {
+            self.library(name)?;
+        }
+        self.image.end = self.next.next_multiple_of(BASE);
+        Ok(self.image)
+    }
+
+    fn place(&mut self, unit: &mut Unit, wanted: Kind) -> Result<()> {
+        for section in unit.file.sections() {
+            self.with.limits.spend(16)?;
+            let name = section.name().unwrap_or_default();
+            let kind = match section.kind() {
+                SectionKind::Text => Kind::Code,
+                // What only relocations write are constants once the program runs.
+                SectionKind::ReadOnlyData
+                | SectionKind::ReadOnlyDataWithRel
+                | SectionKind::ReadOnlyString => Kind::Constants,
+                _ if name.starts_with(".data.rel.ro") => Kind::Constants,
+                SectionKind::Data | SectionKind::UninitializedData => Kind::Data,
+                _ if name.starts_with(".init_array") || name.starts_with(".ctors") => Kind::Constants,
+                _ => continue,
+            };
+            if kind != wanted || section.size() == 0 {
+                continue;
+            }
+            let at = self.room(section.size(), section.align(), kind)?;
+            unit.sections.insert(section.index(), at);
+            if section.kind() != SectionKind::UninitializedData {
+                let data = section.data().map_err(|e| Refusal::new(format!("{}: {name}: {e}", unit.name)))?;
+                self.with.limits.spend(data.len())?;
+                self.image.bytes.write(at, data);
+            }
+        }
+        Ok(())
+    }
+
+    fn place_thread_local(&mut self, unit: &mut Unit) -> Result<()> {
+        for section in unit.file.sections() {
+            if !matches!(section.kind(), SectionKind::Tls | SectionKind::UninitializedTls) {
+                continue;
+            }
+            let all = &mut self.image.thread_local;
+            let start = all.size.next_multiple_of(section.align().clamp(1, 64).next_power_of_two());
+            all.size = start.saturating_add(section.size());
+            if all.size > 1 << 20 {
+                return Err(Refusal::new("the thread-local variables take more than a MiB"));
+            }
+            unit.thread_local.insert(section.index(), start);
+            if section.kind() == SectionKind::Tls {
+                let data = section.data().map_err(|e| Refusal::new(format!("{}: {e}", unit.name)))?;
+                all.bytes.resize(start as usize, 0);
+                all.bytes.extend(data);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes known what the unit defines.
+    fn define(&mut self, unit: &Unit) -> Result<()> {
+        for symbol in unit.file.symbols() {
+            self.with.limits.spend(16)?;
+            let Ok(name) = symbol.name() else { continue };
+            if symbol.is_common() {
+                if !self.image.symbols.contains_key(name) {
+                    let at = self.room(symbol.size(), symbol.address().max(8), Kind::Data)?;
+                    self.add(
+                        name,
+                        Symbol { address: at, size: symbol.size(), is_code: false, is_global: true },
+                    );
+                }
+                continue;
+            }
+            let Some(index) = symbol.section_index() else { continue };
+            if let Some(start) = unit.thread_local.get(&index) {
+                let at = start + symbol.address();
+                self.image.thread_local.names.push((name.to_string(), at, symbol.size()));
+                continue;
+            }
+            let Some(start) = unit.sections.get(&index) else { continue };
+            if name.is_empty() || symbol.kind() == object::SymbolKind::Section {
+                continue;
+            }
+            let is_code = unit.file.section_by_index(index).is_ok_and(|s| s.kind() == SectionKind::Text);
+            let (address, size) = (start.wrapping_add(symbol.address()), symbol.size());
+            let found = Symbol { address, size, is_code, is_global: symbol.is_global() };
+            let old_is_global = self.image.symbols.get(name).is_some_and(|old| old.is_global);
+            match old_is_global {
+                true if !found.is_global || symbol.is_weak() => {
+                    self.image.names.entry(address).or_insert((name.to_string(), size));
+                }
+                true if !self.weak.remove(name) => {
+                    return Err(Refusal::new(format!("`{name}` is defined twice, also in {}", unit.name)));
+                }
+                _ => {
+                    if symbol.is_weak() {
+                        self.weak.insert(name.to_string());
+                    }
+                    self.add(name, found);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: &str, symbol: Symbol) {
+        let named = self.image.names.entry(symbol.address).or_insert_with(|| (name.to_string(), symbol.size));
+        // Of several names of one place, the one that says how large it is.
+        if named.1 < symbol.size {
+            *named = (name.to_string(), symbol.size);
+        }
+        self.image.symbols.insert(name.to_string(), symbol);
+    }
+
+    fn target(&mut self, unit: &Unit, target: RelocationTarget) -> Result<RelocationTo> {
+        let wrong = || Refusal::new(format!("{}: a relocation names nothing", unit.name));
+        let index = match target {
+            RelocationTarget::Symbol(index) => index,
+            RelocationTarget::Absolute => {
+                return Ok(RelocationTo { key: String::new(), address: 0, size: 0, thread_local: None });
+            }
+            _ => return Err(wrong()),
+        };
+        let symbol = unit.file.symbol_by_index(index).map_err(|_| wrong())?;
+        let name = symbol.name().unwrap_or_default();
+        let key = if symbol.is_local() { format!("{}#{}", unit.name, index.0) } else { name.to_string() };
+        let size = symbol.size();
+        let found =
+            |address, thread_local| Ok(RelocationTo { key: key.clone(), address, size, thread_local });
+        // A weak definition gives way to another one, wherever it is used.
+        let others = if symbol.is_local() { None } else { self.image.symbols.get(name) };
+        if let Some(other) = others.filter(|other| other.is_global) {
+            return found(other.address, None);
+        }
+        match symbol.section() {
+            SymbolSection::Section(section) => match unit.sections.get(&section) {
+                Some(start) => found(start.wrapping_add(symbol.address()), None),
+                None => match unit.thread_local.get(&section) {
+                    Some(start) => found(0, Some(start + symbol.address())),
+                    // What is not loaded, such as debug information, counts from the beginning of its section.
+                    None => found(symbol.address(), None),
+                },
+            },
+            SymbolSection::Absolute => found(symbol.address(), None),
+            SymbolSection::Undefined => {
+                if let Some((_, at, _)) = self.image.thread_local.names.iter().find(|(n, ..)| n == name) {
+                    return found(0, Some(*at));
+                }
+                if symbol.is_weak() && !(self.with.known)(name) {
+                    return found(0, None);
+                }
+                let address = self.library(name)?;
+                found(address, None)
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    /// The address that stands for what a library defines.
+    fn library(&mut self, name: &str) -> Result<u64> {
+        if let Some(known) = self.of_libraries.get(name) {
+            return Ok(*known);
+        }
+        let at = self.room(LIBRARY_BYTES, LIBRARY_BYTES, Kind::Library)?;
+        self.image.libraries.insert(at, name.to_string());
+        self.of_libraries.insert(name.to_string(), at);
+        Ok(at)
+    }
+
+    fn relocate(&mut self, unit: &Unit) -> Result<()> {
+        let mut debug = DebugSections::new();
+        for section in unit.file.sections() {
+            let name = section.name().unwrap_or_default().to_string();
+            let at = unit.sections.get(&section.index()).copied();
+            let own = unit.thread_local.get(&section.index()).copied();
+            let is_debug = name.starts_with(".debug_");
+            if at.is_none() && own.is_none() && !is_debug {
+                continue;
+            }
+            let mut data = if is_debug { section.data().unwrap_or_default().to_vec() } else { Vec::new() };
+            for (offset, relocation) in section.relocations() {
+                self.with.limits.spend(16)?;
+                let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+                if r_type == elf::R_X86_64_NONE {
+                    continue;
+                }
+                let target = self.target(unit, relocation.target())?;
+                let place = at.unwrap_or(0).wrapping_add(offset);
+                let refused = |r: Refusal| if at.is_some() { r.at(place) } else { r };
+                let value = self.value(r_type, &target, relocation.addend(), place).map_err(refused);
+                let (value, length) = match value {
+                    Ok(value) => value,
+                    Err(_) if is_debug => continue,
+                    Err(wrong) => return Err(wrong),
+                };
+                let bytes = &value.to_le_bytes()[..usize::from(length)];
+                match (at, own) {
+                    (Some(_), _) => {
+                        if offset.saturating_add(u64::from(length)) > section.size() {
+                            return Err(Refusal::new(format!(
+                                "{}: a relocation is outside {name}",
+                                unit.name
+                            )));
+                        }
+                        self.image.bytes.write(place, bytes);
+                    }
+                    (None, Some(start)) => put(&mut self.image.thread_local.bytes, start + offset, bytes),
+                    (None, None) => put(&mut data, offset, bytes),
+                }
+            }
+            if is_debug {
+                debug.insert(name.clone(), data);
+            }
+            if let Some(at) = at.filter(|_| name.starts_with(".init_array")) {
+                self.gather(at, section.size());
+            }
+        }
+        self.image.debug.push(debug);
+        Ok(())
+    }
+
+    fn gather(&mut self, at: u64, size: u64) {
+        let entries = (0..size / 8).filter_map(|n| self.image.bytes.number(at + 8 * n, 8));
+        let entries: Vec<u64> = entries.filter(|entry| *entry != 0).collect();
+        self.image.constructors.extend(entries);
+    }
+
+    /// What a relocation writes, and in how many bytes.
+    fn value(
+        &mut self,
+        kind: elf::RelocationType,
+        target: &RelocationTo,
+        addend: i64,
+        place: u64,
+    ) -> Result<(u64, u8)> {
+        let sum = |a: u64, b: i64| a.wrapping_add_signed(b);
+        let offset = |at: u64, size: u64| at.wrapping_sub(size);
+        let whole = self.image.thread_local.size;
+        let own = || {
+            let why = format!("`{}` is used as a thread-local variable, and no file defines it", target.key);
+            target.thread_local.ok_or_else(|| Refusal::new(why))
+        };
+        Ok(match kind {
+            elf::R_X86_64_64 => match target.thread_local {
+                Some(at) => (sum(at, addend), 8),
+                None => (sum(target.address, addend), 8),
+            },
+            elf::R_X86_64_32 | elf::R_X86_64_32S => (sum(target.address, addend), 4),
+            elf::R_X86_64_16 => (sum(target.address, addend), 2),
+            elf::R_X86_64_8 => (sum(target.address, addend), 1),
+            elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => (sum(target.address, addend).wrapping_sub(place), 4),
+            elf::R_X86_64_PC64 => (sum(target.address, addend).wrapping_sub(place), 8),
+            elf::R_X86_64_SIZE32 => (sum(target.size, addend), 4),
+            elf::R_X86_64_SIZE64 => (sum(target.size, addend), 8),
+            elf::R_X86_64_TPOFF32 => (sum(offset(own()?, whole), addend), 4),
+            elf::R_X86_64_TPOFF64 => (sum(offset(own()?, whole), addend), 8),
+            elf::R_X86_64_DTPOFF32 => (sum(target.thread_local.unwrap_or(0), addend), 4),
+            elf::R_X86_64_DTPOFF64 => (sum(target.thread_local.unwrap_or(0), addend), 8),
+            elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX => {
+                let entry = self.entry(LinkedName::Address, &target.key, &[target.address])?;
+                (sum(entry, addend).wrapping_sub(place), 4)
+            }
+            elf::R_X86_64_GOTTPOFF => {
+                let entry = self.entry(LinkedName::Offset, &target.key, &[offset(own()?, whole)])?;
+                (sum(entry, addend).wrapping_sub(place), 4)
+            }
+            // `__tls_get_addr` adds the second word to the thread's pointer.
+            elf::R_X86_64_TLSGD => {
+                let entry = self.entry(LinkedName::Pair, &target.key, &[1, offset(own()?, whole)])?;
+                (sum(entry, addend).wrapping_sub(place), 4)
+            }
+            elf::R_X86_64_TLSLD => {
+                let entry = self.entry(LinkedName::Pair, "", &[1, offset(0, whole)])?;
+                (sum(entry, addend).wrapping_sub(place), 4)
+            }
+            other => {
+                let why = format!("a relocation of kind {} is not covered", other.0);
+                return Err(Refusal::new(why).help("compile without -mcmodel=large and -mtls-dialect=gnu2"));
+            }
+        })
+    }
+
+    /// The entry of the table of addresses.
+    fn entry(&mut self, wanted: LinkedName, key: &str, words: &[u64]) -> Result<u64> {
+        let key = (wanted, key.to_string());
+        if let Some(known) = self.got.get(&key) {
+            return Ok(*known);
+        }
+        let at = self.room(8 * words.len() as u64, 8, Kind::Constants)?;
+        for (n, word) in words.iter().enumerate() {
+            self.image.bytes.write_number(at + 8 * n as u64, *word, 8);
+        }
+        self.got.insert(key, at);
+        Ok(at)
+    }
+
+    /// An executable, or a shared object, which the linker has laid out.
+    fn executable(mut self, unit: &Unit) -> Result<Image> {
+        let file = &unit.file;
+        let lowest = file.segments().map(|s| s.address()).min().unwrap_or(0);
+        let base = if lowest < BASE { PIE_BASE } else { 0 };
+        for segment in file.segments() {
+            let (start, size) = (base + segment.address(), segment.size());
+            let end = start.checked_add(size).filter(|end| *end < MOST);
+            let Some(end) = end else {
+                return Err(Refusal::new(format!("{}: a segment does not fit below {MOST:#x}", unit.name)));
+            };
+            if size == 0 || self.image.bytes.region(start).is_some() {
+                continue;
+            }
+            let permissions = segment.permissions();
+            let kind = match (permissions.writable(), permissions.executable()) {
+                (_, true) => Kind::Code,
+                (true, false) => Kind::Data,
+                (false, false) => Kind::Constants,
+            };
+            self.image.bytes.add_region(Region { start, end, kind });
+            self.next = self.next.max(end);
+            let data = segment.data().map_err(|e| Refusal::new(format!("{}: {e}", unit.name)))?;
+            self.with.limits.spend(data.len())?;
+            self.image.bytes.write(start, data);
+        }
+        self.next = self.next.next_multiple_of(BASE);
+        self.executable_thread_local(file, base);
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            let Ok(name) = symbol.name() else { continue };
+            if !symbol.is_definition() || name.is_empty() {
+                continue;
+            }
+            if symbol.kind() == object::SymbolKind::Tls {
+                let own = (name.to_string(), symbol.address(), symbol.size());
+                self.image.thread_local.names.push(own);
+                continue;
+            }
+            let (address, size) = (base + symbol.address(), symbol.size());
+            let is_code = symbol.kind() == object::SymbolKind::Text;
+            let is_global = symbol.is_global();
+            if (self.with.known)(name) && is_code {
+                self.image.libraries.insert(address, name.to_string());
+            }
+            if is_global || !self.image.symbols.contains_key(name) {
+                self.add(name, Symbol { address, size, is_code, is_global });
+            }
+        }
+        self.dynamic(unit, base)?;
+        let mut debug = DebugSections::new();
+        for section in file.sections() {
+            let name = section.name().unwrap_or_default();
+            if name.starts_with(".debug_") {
+                debug.insert(name.to_string(), section.data().unwrap_or_default().to_vec());
+            }
+            if name == ".init_array" && self.image.symbols.contains_key("main") {
+                self.gather(base + section.address(), section.size());
+            }
+        }
+        // The linker's own constructor registers what only the end of the process looks at.
+        let own = self.image.symbols.get("frame_dummy").map(|s| s.address);
+        self.image.constructors.retain(|at| Some(*at) != own);
+        self.image.debug.push(debug);
+        self.image.entry = Some(base + file.entry());
+        self.finish()
+    }
+
+    fn executable_thread_local(&mut self, file: &ElfFile, base: u64) {
+        let sections =
+            file.sections().filter(|s| matches!(s.kind(), SectionKind::Tls | SectionKind::UninitializedTls));
+        let sections: Vec<_> = sections.collect();
+        let Some(start) = sections.iter().map(|s| s.address()).min() else { return };
+        let end = sections.iter().map(|s| s.address().saturating_add(s.size())).max().unwrap_or(start);
+        let own = &mut self.image.thread_local;
+        own.size = (end - start).min(1 << 20).next_multiple_of(64);
+        let bytes = &self.image.bytes;
+        let of_file =
+            sections.iter().filter(|s| s.kind() == SectionKind::Tls).map(|s| s.address() + s.size()).max();
+        own.bytes = bytes.slice(base + start, of_file.map_or(0, |last| (last - start) as usize));
+    }
+
+    fn dynamic(&mut self, unit: &Unit, base: u64) -> Result<()> {
+        let Some(relocations) = unit.file.dynamic_relocations() else { return Ok(()) };
+        let whole = self.image.thread_local.size;
+        for (offset, relocation) in relocations {
+            self.with.limits.spend(16)?;
+            let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+            let place = base.wrapping_add(offset);
+            let symbol = match relocation.target() {
+                RelocationTarget::Symbol(index) if index != SymbolIndex(0) => {
+                    let table = unit.file.dynamic_symbol_table();
+                    table.and_then(|t| object::ObjectSymbolTable::symbol_by_index(&t, index).ok())
+                }
+                _ => None,
+            };
+            let name = symbol.as_ref().and_then(|s| s.name().ok()).unwrap_or_default().to_string();
+            let address = match &symbol {
+                Some(s) if s.is_definition() => base + s.address(),
+                Some(s) if s.is_weak() && !(self.with.known)(&name) => 0,
+                Some(_) => self.library(&name)?,
+                None => 0,
+            };
+            let addend = relocation.addend();
+            let value = match r_type {
+                elf::R_X86_64_RELATIVE => base.wrapping_add_signed(addend),
+                elf::R_X86_64_GLOB_DAT | elf::R_X86_64_JUMP_SLOT => address,
+                elf::R_X86_64_64 => address.wrapping_add_signed(addend),
+                elf::R_X86_64_TPOFF64 => {
+                    let at = symbol.as_ref().map_or(0, |s| s.address());
+                    at.wrapping_add_signed(addend).wrapping_sub(whole)
+                }
+                elf::R_X86_64_DTPMOD64 => 1,
+                elf::R_X86_64_DTPOFF64 => symbol.as_ref().map_or(0, |s| s.address()).wrapping_sub(whole),
+                // Its value is the library's: whoever reads it is told.
+                elf::R_X86_64_COPY | elf::R_X86_64_NONE => continue,
+                // Chooses by processor among functions of a static library, which are known by name.
+                elf::R_X86_64_IRELATIVE => continue,
+                other => {
+                    let why = format!("a relocation of kind {} is not covered", other.0);
+                    return Err(Refusal::new(why).at(place));
+                }
+            };
+            self.image.bytes.write_number(place, value, 8);
+        }
+        Ok(())
+    }
+}
+
+fn put(data: &mut [u8], offset: u64, bytes: &[u8]) {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    if let Some(room) = start.checked_add(bytes.len()).and_then(|end| data.get_mut(start..end)) {
+        room.copy_from_slice(bytes);
+    }
+}
+
+impl Image {
+    /// Which place is this: `x`, `x+4`; the name that covers it.
+    pub(super) fn name(&self, address: u64) -> Option<(&str, u64)> {
+        let (start, (name, size)) = self.names.range(..=address).next_back()?;
+        let offset = address - start;
+        (offset == 0 || offset < *size).then_some((name.as_str(), offset))
+    }
+
+    /// The function whose code this is.
+    pub(super) fn function(&self, address: u64) -> Option<&str> {
+        if let Some(name) = self.libraries.get(&address) {
+            return Some(name);
+        }
+        let (name, _) = self.name(address)?;
+        Some(name)
+    }
+}

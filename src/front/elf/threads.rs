@@ -1,0 +1,251 @@
+//! How does the program begin? `main` runs alone, as on the processor, until something that it does matters to another
+//! thread; what memory holds then is the initial state.
+//!
+//! How far that is nobody knows before the others are known: `main` goes on past what creates them, and notes what it
+//! touches. If another thread turns out to touch the same, it is run again and stops there.
+
+use super::bytes::{Bytes, Kind, Region};
+use super::calls::{BEGIN, CONSTRUCTED, END, EXIT};
+use super::exec::{CodePlace, Contexts, Creation, Exec, PathEnd, RED_ZONE, Root, World};
+use super::facts::{AccessKind, CodeFacts};
+use super::lift::RSP;
+use super::ops::{Flags, Lifted, Var};
+use super::refusal::{Refusal, Result};
+use super::sink::Silent;
+use super::state::State;
+use super::value::Value;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// What the library keeps of a thread, behind the place that the thread's own pointer (`fs`) points to.
+pub(super) const START: u64 = 0x100;
+pub(super) const DONE: u64 = 0x108;
+pub(super) const RESULT: u64 = 0x110;
+pub(super) const ARENA: u64 = 0x118;
+pub(super) const ARENA_END: u64 = 0x120;
+/// Where compilers look for what guards the stack, and its value here.
+const CANARY: u64 = 0x28;
+const GUARD: u64 = 0x5afe_57ac_0ff1_ce00;
+const BLOCK: u64 = 0x200;
+
+const STACK: u64 = 8 << 20;
+/// How many threads a program may have.
+pub(super) const MOST_THREADS: usize = 100;
+/// Steps of `main` alone.
+const STEPS: usize = 1 << 21;
+/// Steps of `main` once there are others.
+const STEPS_BESIDE: usize = 1 << 14;
+
+/// A thread's place in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Area {
+    pub own: u64,
+    pub stack: (u64, u64),
+}
+
+/// Where the thread of this number is, and where its heap begins.
+fn place_of(world: &World, number: usize, heap: u64) -> (u64, Area, u64) {
+    let local = &world.image.thread_local;
+    let size = (local.size + BLOCK).next_multiple_of(0x1000) + heap + STACK + 0x3000;
+    let base = world.image.end + 0x1000 + size.next_multiple_of(0x1000) * number as u64;
+    let own = base + local.size;
+    let arena = (own + BLOCK).next_multiple_of(0x1000) + 0x1000;
+    let bottom = arena + heap.next_multiple_of(0x1000) + 0x1000;
+    (base, Area { own, stack: (bottom, bottom + STACK) }, arena)
+}
+
+/// What the thread of this number is known by.
+pub(super) fn handle(world: &World, number: usize, heap: u64) -> u64 {
+    place_of(world, number, heap).1.own
+}
+
+/// Makes room for the thread of this number: its own block, its heap and its stack.
+pub(super) fn area(world: &World, memory: &mut Bytes, number: usize, heap: u64) -> Result<Area> {
+    if number >= MOST_THREADS {
+        let why = format!("there are more than {MOST_THREADS} threads");
+        return Err(Refusal::new(why).help("define the number of threads smaller, if it is a parameter"));
+    }
+    let (base, area, arena) = place_of(world, number, heap);
+    let (own, stack) = (area.own, area.stack);
+    if memory.region(own).is_none() {
+        memory.add_region(Region { start: base, end: own + BLOCK, kind: Kind::ThreadBlock });
+        memory.add_region(Region { start: arena, end: arena + heap, kind: Kind::Heap });
+        memory.add_region(Region { start: stack.0, end: stack.1, kind: Kind::Stack });
+        memory.write(base, &world.image.thread_local.bytes);
+        for (offset, word) in
+            [(0, own), (0x10, own), (CANARY, GUARD), (ARENA, arena), (ARENA_END, arena + heap)]
+        {
+            memory.write_number(own + offset, word, 8);
+        }
+    }
+    Ok(area)
+}
+
+/// A function's first state: called with up to two arguments, it returns to an address.
+fn called(area: &Area, arguments: [u64; 2], back: u64, memory: &mut Bytes) -> State {
+    let mut state = State::default();
+    let rsp = area.stack.1 - 64 - 8;
+    state.put(Var::Gpr(RSP), Value::constant(rsp));
+    state.put(Var::Own, Value::constant(area.own));
+    state.put(Var::Gpr(7), Value::constant(arguments[0]));
+    state.put(Var::Gpr(6), Value::constant(arguments[1]));
+    memory.write_number(rsp, back, 8);
+    state
+}
+
+/// A thread that runs a function.
+pub(super) fn root(
+    world: &World,
+    memory: &mut Bytes,
+    number: usize,
+    heap: u64,
+    function: u64,
+    argument: u64,
+) -> Result<Root> {
+    let area = area(world, memory, number, heap)?;
+    let mut state = called(&area, [argument, 0], world.calls.address(END), memory);
+    state.put(Var::Gpr(0), Value::constant(function));
+    let start =
+        CodePlace { context: Contexts::NONE, address: world.calls.address(BEGIN), op: 0, flags: Flags::Lost };
+    let name = world.image.function(function).unwrap_or("thread").to_string();
+    Ok(Root { name, state, start, stack: area.stack, creator: None })
+}
+
+/// Where `main` stands when it is not alone any more.
+pub(super) struct Beginning {
+    pub memory: Bytes,
+    pub roots: Vec<Root>,
+    pub contexts: Contexts,
+    /// What `main` touched while others were there, by its steps.
+    pub touched: Vec<(usize, u64, u8, AccessKind)>,
+}
+
+/// Runs constructors and `main`, up to so many steps behind the first creation of a thread.
+pub(super) fn run_alone(
+    world: &World,
+    lifted: &mut HashMap<(u64, Flags), Rc<Lifted>>,
+    main: u64,
+    heap: u64,
+    most: usize,
+) -> Result<Beginning> {
+    let mut memory = world.image.bytes.clone();
+    let area = area(world, &mut memory, 0, heap)?;
+    let mut contexts = Contexts::default();
+    let mut created = Vec::new();
+    let mut touched = Vec::new();
+    let constructed = world.calls.address(CONSTRUCTED);
+    let place = |address| CodePlace { context: Contexts::NONE, address, op: 0, flags: Flags::Lost };
+    let arguments = arguments(&mut memory, &area);
+    let mut jobs: Vec<(u64, u64)> = world.image.constructors.iter().map(|at| (*at, constructed)).collect();
+    jobs.push((main, world.calls.address(EXIT)));
+    for (function, back) in jobs {
+        let state = called(&area, arguments, back, &mut memory);
+        let run = MainAlone { world, lifted: &mut *lifted, heap, stack: area.stack, most, end: back };
+        let (state, stands) =
+            run.go(state, place(function), &mut memory, &mut contexts, &mut created, &mut touched)?;
+        if function != main && stands.address == constructed {
+            continue;
+        }
+        if function != main {
+            return Err(
+                Refusal::new("a constructor does what cannot be run before `main`").at(stands.address)
+            );
+        }
+        if let Some(rsp) = state.known(Var::Gpr(RSP)) {
+            memory.forget_all(area.stack.0, rsp.saturating_sub(RED_ZONE));
+        }
+        let root = Root { name: "main".to_string(), state, start: stands, stack: area.stack, creator: None };
+        let mut roots = vec![root];
+        for (number, creation) in created.iter().enumerate() {
+            let creation: &Creation = creation;
+            roots.push(self::root(
+                world,
+                &mut memory,
+                number + 1,
+                heap,
+                creation.function,
+                creation.argument,
+            )?);
+        }
+        return Ok(Beginning { memory, roots, contexts, touched });
+    }
+    unreachable!("`main` is the last job")
+}
+
+/// `main` is called with the program's name alone.
+fn arguments(memory: &mut Bytes, area: &Area) -> [u64; 2] {
+    let at = area.stack.1 - 48;
+    memory.write(at, b"program\0");
+    memory.write_number(at + 8, at, 8);
+    memory.write_number(at + 16, 0, 8);
+    [1, at + 8]
+}
+
+struct MainAlone<'r, 'a> {
+    world: &'r World<'a>,
+    lifted: &'r mut HashMap<(u64, Flags), Rc<Lifted>>,
+    heap: u64,
+    stack: (u64, u64),
+    most: usize,
+    end: u64,
+}
+
+impl MainAlone<'_, '_> {
+    fn go(
+        self,
+        mut state: State,
+        mut place: CodePlace,
+        memory: &mut Bytes,
+        contexts: &mut Contexts,
+        created: &mut Vec<Creation>,
+        touched: &mut Vec<(usize, u64, u8, AccessKind)>,
+    ) -> Result<(State, CodePlace)> {
+        let (mut facts, mut steps, mut beside) = (CodeFacts::default(), 0, 0);
+        loop {
+            let others = !created.is_empty();
+            steps += 1;
+            beside += usize::from(others);
+            if place.address == self.end
+                || steps > STEPS
+                || others && (beside > self.most || beside > STEPS_BESIDE)
+            {
+                return Ok((state, place));
+            }
+            let mut log = Vec::new();
+            let mut asked = None;
+            let number = created.len() + 1;
+            let (world, heap) = (self.world, self.heap);
+            let before = state.clone();
+            let mut create = |creation: Creation| {
+                asked = Some(creation);
+                Ok(handle(world, number, heap))
+            };
+            let mut exec = Exec {
+                world,
+                thread: 0,
+                stack: self.stack,
+                contexts: &mut *contexts,
+                memory: &mut *memory,
+                facts: &mut facts,
+                created: &mut create,
+                alone: Some(&mut log),
+                lifted: &mut *self.lifted,
+            };
+            let stop = exec.run(place, state, &mut Silent)?;
+            if let Some(creation) = asked {
+                created.push(creation);
+                area(world, memory, number, heap)?;
+            }
+            if others {
+                touched.extend(log.into_iter().map(|(at, bytes, access)| (beside, at, bytes, access)));
+            }
+            match stop {
+                PathEnd::Next(ways) => match <[_; 1]>::try_from(ways) {
+                    Ok([way]) => (place, state) = (way.place, way.state),
+                    Err(_) => return Ok((before, place)),
+                },
+                PathEnd::NotAlone => return Ok((before, place)),
+            }
+        }
+    }
+}
