@@ -58,21 +58,30 @@
 //! # Ok::<(), engine::Internal>(())
 //! ```
 //!
+//! # Without text, and in tests
+//!
+//! [`model::build`] puts programs together by calls, and [`assert_safe!`], [`assert_robust!`] and [`assert_violated!`] are
+//! for tests, where they show the run of what fails. With `default-features = false` the checker comes alone, without
+//! the command line and its dependencies. `examples/own-lock` is a crate that uses all of this.
+//!
 //! # Where things are
 //!
 //! Modules see those below them in this list, and never those above.
 //!
 //! | module | its question |
 //! |---|---|
-//! | [`cli`] | what was typed, and what does it mean? The only place with files and terminals |
-//! | [`report`] | what do people and scripts get to see? Text, JSON, graphs |
-//! | [`compare`] | how do other tools answer, and how soon? Their commands, their outputs, the table |
+//! | `cli` | what was typed, and what does it mean? The only place with files and terminals |
+//! | `report` | what do people and scripts get to see? Text, JSON, graphs |
+//! | `compare` | how do other tools answer, and how soon? Their commands, their outputs, the table |
+//! | [`testing`] | is it safe, robust or violated, as a test expects? |
 //! | [`temporal`] | does a model do what is asked of it, now and for ever? |
 //! | [`engine`] | the one door: a program and a goal go in, an outcome comes out. Lazy and explicit engines |
 //! | [`robust`] | do SC and TSO differ? Attacks, and the search for a witness or a triangular race |
 //! | [`automata`] | can the goal be reached, however much waits in store buffers? Languages of contents |
 //! | [`extend`] | which larger program does under SC what this one does when it delays stores? |
 //! | [`reach`] | can the goal be reached? One search, made fast by storing little |
+//! | [`datatype`] | does a data type behave like a serial one? Its tests, and the fences that it needs |
+//! | [`symbolic`] | which runs do a model's axioms allow? A formula, and the SAT solver |
 //! | [`certify`] | is the claim true? The judges of runs, witnesses and races, and the answers they let through |
 //! | [`semantics`] | what do programs mean? Both memory models as plain definitions, and the replay of runs |
 //! | [`front`] | from text to a program, and back: one file or folder for each format |
@@ -85,9 +94,11 @@
 pub mod analysis;
 pub mod automata;
 pub mod certify;
+#[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "compare")]
 pub mod compare;
+pub mod datatype;
 pub mod dve;
 pub mod engine;
 pub mod extend;
@@ -100,7 +111,10 @@ pub mod past;
 pub mod query;
 pub mod reach;
 pub mod repair;
+#[cfg(feature = "cli")]
 pub mod report;
 pub mod robust;
 pub mod semantics;
+pub mod symbolic;
 pub mod temporal;
+pub mod testing;

@@ -80,8 +80,16 @@ pub enum Limit {
     /// The property can hold inside a `lock` block, where the others' buffers are frozen and count as they
     /// are: the engine cannot see that.
     FrozenBuffers,
+    /// There is a `membarrier` in this place, which whoever was asked does not know.
+    Membarrier(String),
+    /// Accesses of several sizes touch the same cell: the engine, or the question, knows whole cells alone.
+    MixedSizes,
     /// Something that was asked about has no value in a state that can be reached, for this reason.
     Undefined(String),
+    /// The formula cannot say this.
+    Inexpressible(String),
+    /// Loops can go round more often than so many times, as far as was looked.
+    Rounds(u32),
     /// What a waiting thread can still do has no end in sight: its registers may grow.
     Growing,
 }

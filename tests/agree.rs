@@ -128,6 +128,8 @@ const APART: Shape = Shape { cells: 125, ..SMALL };
 const WILD: Shape = Shape { taste: Taste::Wild, lines: (1, 5), ..SMALL };
 /// Loads that may wait.
 const READING: Shape = Shape { taste: Taste::Reading, lines: (2, 5), ..SMALL };
+/// Accesses of several sizes.
+const MIXED: Shape = Shape { mixed: true, ..SMALL };
 /// Little variety, many meetings.
 const DENSE: Shape = Shape { taste: Taste::Dense, lines: (1, 4), ..STRAIGHT };
 
@@ -625,5 +627,26 @@ fn who_writes_alone_does_not_change_places() {
         }
         let program = Program::new(parts).expect("threads may begin anywhere");
         compare(&program, Model::Tso, None).unwrap_or_else(|e| panic!("{begins:?}: {e}"));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(60))]
+
+    #[test]
+    fn answers_agree_where_sizes_are_mixed(program in program(MIXED)) {
+        compare(&program.0, Model::Sc, None)?;
+        compare(&program.0, Model::Tso, None)?;
+    }
+
+    #[test]
+    fn what_a_run_of_mixed_sizes_shows_is_found(
+        sc in pointed_program(MIXED, Model::Sc),
+        tso in pointed_program(Shape { loops: false, ..MIXED }, Model::Tso),
+        dense in pointed_program(Shape { mixed: true, ..DENSE }, Model::Tso),
+    ) {
+        find(&sc.0, Model::Sc)?;
+        find(&tso.0, Model::Tso)?;
+        find(&dense.0, Model::Tso)?;
     }
 }

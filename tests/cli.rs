@@ -588,7 +588,7 @@ fn every_command_says_what_it_is_for() {
 fn files_that_cannot_be_read_are_bad_input() {
     for (path, says) in [
         ("missing.tso", "missing.tso: "),
-        ("programs", "the name does not say what format this is"),
+        ("programs", "this is a directory, not a program"),
         ("Cargo.toml", "the name does not say what format this is"),
         ("-", "standard input needs --from"),
     ] {
@@ -987,7 +987,7 @@ fn a_mistake_is_shown_where_it_is() {
 
 #[test]
 fn bytes_that_are_no_text_are_bad_input() {
-    let path = file("binary.tso", &[0x7f, b'E', b'L', b'F', 0, 0xff, 0xfe, 0]);
+    let path = file("binary.tso", &[b't', b'h', b'r', b'e', 0, 0xff, 0xfe, 0]);
     let ran = overtake(&["check", path.to_str().expect("it is text")]);
     assert_eq!((ran.code, &ran.out[..]), (BAD_INPUT, ""));
     assert!(ran.err.contains("not UTF-8"), "{}", ran.err);
@@ -1217,12 +1217,20 @@ fn a_certificate_may_be_about_one_property() {
                 thread q\n store [y], 1\n load r, [x]\nend\nforbid [x] == 2\nexists p.r == 0 && q.r == 0\n";
     let path = file("several.tso", text.as_bytes());
     let name = path.to_str().expect("it is text");
-    for (number, code) in [("1", VIOLATED), ("2", 0), ("3", VIOLATED)] {
-        let (certificate, ran) = certified("several.cert", &["check", name, "--property", number]);
+    for (number, code) in [(1, VIOLATED), (2, 0), (3, VIOLATED)] {
+        let asked = ["check", name, "--property", &number.to_string()];
+        let (certificate, ran) = certified("several.cert", &asked);
         assert_eq!(ran.code, code, "{number}: {}{}", ran.out, ran.err);
         let verified = overtake(&["verify", name, &certificate]);
         assert_eq!(verified.first_line(), "accepted", "{number}: {}{}", ran.out, verified.out);
+        let json = &overtake(&["verify", name, &certificate, "--json"]).objects()[0];
+        assert_eq!(json["claim"]["property"], number);
     }
+    // The program is not safe, and nobody may think that a certificate says so.
+    let (certificate, _) = certified("several.cert", &["check", name, "--property", "2"]);
+    let verified = overtake(&["verify", name, &certificate]);
+    let claim = "The program is safe under TSO, if only `forbid [x] == 2` is asked about.";
+    assert!(verified.out.contains(claim), "{}", verified.out);
 }
 
 #[test]

@@ -81,6 +81,8 @@ const PROVED_WITH_DELAYS: &[&str] = &[
     "benign/tally.tso N=5",
     "deque/idempotent.tso",
     "hang/lost-wakeup.tso",
+    "systems/futex-mutex.tso",
+    "systems/io-uring.tso",
 ];
 
 /// Robust once what nobody really reads is left out.
@@ -91,6 +93,7 @@ const ROBUST_APART: &[&str] = &[
     "diamond/diamond-fenced.tso",
     "diamond/diamond-fenced.tso N=8",
     "diamond/diamond-lean.tso",
+    "systems/percpu-rwsem-fenced.tso",
 ];
 
 /// Violations and the stores that their traces delay: as few as can be.

@@ -3,14 +3,18 @@
 
 mod common;
 
-use common::dve::{CONDITIONS, Dice, PlainSpace, Taste, model, read, slots, space};
-use overtake::dve::{Memory, System};
+use common::dve::{CONDITIONS, Dice, PlainSpace, Taste, model, read, slots, space, with_one_access};
+use overtake::dve::{DveExpr, Memory, System};
+use overtake::engine::{self, Options};
+use overtake::front::dve;
 use overtake::limits::{Limit, Limits};
 use overtake::machine::dve::DveGoals;
-use overtake::query::{Answer, Verdict};
+use overtake::model::{Atom, BinOp, Expr, Instr, Loc, Program, Property, PropertyKind, ThreadId};
+use overtake::query::{Answer, Goal, Model, Verdict};
 use overtake::temporal::{TemporalOptions, safety};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Larger random state spaces are left alone.
 const MOST: usize = 3_000;
@@ -80,7 +84,7 @@ proptest! {
             let states = || space.states.iter().flatten();
             let told = |bad: bool| if bad { Verdict::Fails } else { Verdict::Holds };
             let condition = CONDITIONS[seed as usize % CONDITIONS.len()];
-            let expr = overtake::front::dve::expression(condition, &system, &[], &Limits::default());
+            let expr = dve::expression(condition, &system, &[], &Limits::default());
             let expr = expr.expect("it is one");
             let forbidden = states().any(|s| s.value(&system, None, &expr).is_ok_and(|v| v != 0));
             let wrong = space.states.contains(&None) || states().any(|s| s.failing_assertion(&system).is_some());
@@ -153,6 +157,71 @@ fn a_search_that_is_cut_short_proves_nothing() {
     let outcome = safety::reach(&system, &goals, &with(&Memory::Sc, true), &limits).expect("no bug");
     assert!(matches!(outcome.answer, Answer::Unknown(Limit::States(2))));
     assert_eq!(counted(&system, &Memory::Sc), [10, 9, 1, 0]);
+}
+
+/// The model as a program, and what asks whether both processes can be in these states at once.
+fn translated(system: &System, together: [usize; 2]) -> [Program; 2] {
+    let program =
+        dve::program::program(system, "tso", &Limits::default()).expect("it has one access per step");
+    let at = |p: usize, state: usize| {
+        let name = &system.processes[p].states[state].name;
+        let locations = program.threads()[p].to_parts().locations;
+        let own = locations.iter().position(|l| l.labels.contains(name)).expect("a state is a label");
+        Expr::Atom(Atom::At(ThreadId(p as u16), vec![Loc(own as u32)]))
+    };
+    let both = Expr::binary(BinOp::And, at(0, together[0]), at(1, together[1]));
+    let mut parts = program.to_parts();
+    parts.properties = vec![Property::new(PropertyKind::Forbid, both, 0)];
+    // A step that goes wrong is a run that ends.
+    for edge in parts.threads.iter_mut().flat_map(|t| &mut t.edges) {
+        if let Instr::Assert(e) = &edge.instr {
+            edge.instr = Instr::Assume(e.clone());
+        }
+    }
+    [program, Program::new(parts).expect("it is as valid as before")]
+}
+
+proptest! {
+    #![proptest_config(common::cases(200))]
+
+    #[test]
+    fn a_model_and_its_program_give_the_same_answers(seed in any::<u64>()) {
+        let mut dice = Dice::new(seed);
+        let text = with_one_access(&mut dice);
+        let system = read(&text);
+        let together = [dice.roll(system.processes[0].states.len()), dice.roll(system.processes[1].states.len())];
+        let programs = translated(&system, together);
+        let at = |p: usize| DveExpr::At { process: p, state: together[p] };
+        let forbidden = vec![DveExpr::binary(BinOp::And, at(0), at(1))];
+        let errors = DveGoals { errors: true, ..DveGoals::default() };
+        let goals = DveGoals { forbidden, ..DveGoals::default() };
+        for (program, goals) in programs.iter().zip([errors, goals]) {
+            let options = Options { model: Model::Sc, ..Options::with_workers(1) };
+            let outcome = engine::check(program, &Goal::of(program), &options, &Arc::new(Limits::default()));
+            let outcome = outcome.expect("what is found is confirmed");
+            prop_assert_eq!([outcome.answer.verdict(); 2], verdicts(&system, &Memory::Sc, &goals), "{}\n{:?}", text, goals);
+        }
+    }
+}
+
+#[test]
+fn what_accesses_more_than_one_element_is_no_program() {
+    let refused = |process: &str| {
+        let system = read(&format!("byte x, y; process P {{ byte l; byte m[2]; {process} }} system async;"));
+        dve::program::program(&system, "tso", &Limits::default()).expect_err("it is refused").to_string()
+    };
+    for (body, why) in [
+        ("guard x == 0; effect y = 1;", "accesses memory more than once"),
+        ("effect x = x + 1;", "accesses memory more than once"),
+        ("guard x == y;", "accesses memory more than once"),
+        ("effect x = 1, x = 2;", "accesses memory more than once"),
+        ("guard m[l] == 1;", "by a computed index"),
+        ("guard P.a;", "looks at other processes"),
+        ("effect m[x] = 1;", "by a computed index"),
+    ] {
+        let told = refused(&format!("state a; init a; trans a -> a {{ {body} }};"));
+        assert!(told.contains("transition P:0") && told.contains(why), "{body}: {told}");
+    }
 }
 
 /// The command line on a model: the exit code, and what it prints as an object.

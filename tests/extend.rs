@@ -88,7 +88,7 @@ fn search(program: &Program, goal: &Goal, bound: tso::Bound) -> Found {
 }
 
 fn waits(instr: &Instr) -> bool {
-    matches!(instr, Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock)
+    instr.drains_buffer()
 }
 
 /// The walk from a store that the choices lead to, up to a load on it.

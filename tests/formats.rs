@@ -49,7 +49,7 @@ fn what_was_a_program_is_the_same_program() {
             continue;
         }
         let kind = formats::of_path(Path::new(file)).expect("a known extension");
-        let read = kind.parse(&bytes, &Reading { define: &[], stretches: &[], limits: &limits }).expect(file);
+        let read = kind.parse(&bytes, &Reading::of_text(&[], &limits)).expect(file);
         let mut parts = read.0.program.to_parts();
         for property in &mut parts.properties {
             *property = Property::new(property.kind, property.pred.clone(), property.line);

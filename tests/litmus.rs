@@ -486,7 +486,7 @@ fn a_thread_that_ends_inside_a_block_freezes_the_others() {
 }
 
 proptest! {
-    #![proptest_config(cases(200))]
+    #![proptest_config(cases(15))]
 
     #[test]
     fn final_states_inside_blocks_are_those_of_a_second_reading(
@@ -495,6 +495,17 @@ proptest! {
     ) {
         ends_alike(&any.0)?;
         ends_alike(&dense.0)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(15))]
+
+    #[test]
+    fn final_states_of_several_sizes_are_those_of_a_second_reading(
+        mixed in program(Shape { mixed: true, loops: false, ..SMALL }),
+    ) {
+        ends_alike(&mixed.0)?;
     }
 }
 

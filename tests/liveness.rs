@@ -5,10 +5,11 @@
 mod common;
 
 use common::dve::Dice;
+use overtake::cli::expectations::{self, Expected, LIST};
 use overtake::front::ltl::{self, Grouping};
 use overtake::front::tso;
 use overtake::limits::Limits;
-use overtake::model::formula::Formula;
+use overtake::model::formula::{Formula, StatedFormula};
 use overtake::model::{Pred, Program};
 use overtake::query::{Answer, Limit, Model, Verdict};
 use overtake::semantics::State;
@@ -16,6 +17,7 @@ use overtake::semantics::liveness::{Actor, thread_steps};
 use overtake::temporal::program::{LivenessOptions, ProgramFormula, formula};
 use proptest::prelude::*;
 use std::collections::HashMap;
+use std::path::Path;
 
 /// The program without what was added, and the predicates that were.
 fn read(source: &str, predicates: &[&str]) -> (Program, Vec<Pred>) {
@@ -112,6 +114,79 @@ fn what_needs_longer_buffers_is_not_known() {
     assert_eq!(verdict(endless, "G F {[x] == 1}", Model::Sc, true), Verdict::Holds);
     let answer = judged(endless, "G F {[x] == 1}", Model::Tso, true);
     assert!(matches!(answer, Answer::Unknown(Limit::Buffer(4))), "{answer:?}");
+}
+
+/// The formulas that a program states, as they are understood.
+fn stated(text: &str) -> Vec<String> {
+    let input = match tso::read(text, &[], &Limits::default()) {
+        Ok(input) => input,
+        Err(wrong) => return wrong.diagnostics().iter().map(|d| d.message.clone()).collect(),
+    };
+    let shown = |f: &StatedFormula| {
+        let names: Vec<String> =
+            f.propositions.iter().map(|p| p.show(&|a| input.program.show_atom(a))).collect();
+        f.formula.show(&names)
+    };
+    input.formulas.iter().map(shown).collect()
+}
+
+#[test]
+fn files_state_formulas() {
+    let of = |formula: &str| {
+        let threads = "thread p[i in 0..=1]\na:\n load r, [x]\nb:\nend\nthread G\nl:\n nop\nend\n";
+        stated(&format!("shared x, y\n{threads}{formula}\n")).concat()
+    };
+    assert_eq!(of("ltl G F p[0]@a"), "G F {p[0]@a}");
+    assert_eq!(of("ltl GF p[0]@a"), "G F {p[0]@a}");
+    assert_eq!(of("ltl [] <> [x] == 1"), "G F {[x] == 1}");
+    assert_eq!(of("ltl F [x] + 1 == 2"), "F {[x] + 1 == 2}");
+    assert_eq!(of("ltl F ([x] + 1) * 2 == 2"), "F {([x] + 1) * 2 == 2}");
+    assert_eq!(of("ltl G !p[0]@a"), "G {!p[0]@a}");
+    assert_eq!(of("ltl !F p[0]@a"), "!(F {p[0]@a})".replace(['(', ')'], ""));
+    assert_eq!(of("ltl !(F p[0]@a)"), "!F {p[0]@a}");
+    assert_eq!(of("ltl ![x] == 1"), "{![x] == 1}");
+    assert_eq!(of("ltl [x] == 1 U [y] == 2"), "{[x] == 1} U {[y] == 2}");
+    assert_eq!(
+        of("ltl [x] == 1 -> [y] == 2 U p[1].r == 3 && X [x] == 1"),
+        "{[x] == 1} -> (({[y] == 2} U {p[1].r == 3}) && X {[x] == 1})"
+    );
+    assert_eq!(of("ltl G G@l"), "G {G@l}");
+    assert_eq!(of("ltl G (G@l || (p[0]@a))"), "G ({G@l} || {p[0]@a})");
+    assert_eq!(of("ltl n: all i: F p[i]@b"), "F {p[0]@b} && F {p[1]@b}");
+    assert_eq!(of("ltl some i in 0..=1: G p[i]@a"), "G {p[0]@a} || G {p[1]@a}");
+    assert_eq!(of("ltl F 1 == 1"), "F true");
+    assert!(of("terminates").starts_with("F {") && of("terminates") == of("ltl F terminated"));
+    assert_eq!(of("ltl G"), "expected an expression, found the end of the line");
+    assert_eq!(of("ltl p[0]@a Q p[1]@a"), "`Q` is no operator between formulas");
+    assert_eq!(of("ltl [x] = 1"), "`=` does not compare");
+    assert_eq!(of("ltl F r == 1"), "unknown name `r`");
+    let deep = format!("ltl {}p[0]@a{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert!(of(&deep).contains("nested"));
+    assert!(of(&format!("ltl {}p[0]@a", "!G".repeat(100_000))).contains("nested"));
+}
+
+/// What stands beside bundled programs that state formulas.
+#[test]
+fn bundled_programs_do_what_is_said_of_their_formulas() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/liveness");
+    let list = std::fs::read_to_string(folder.join(LIST)).expect("there is a list");
+    let rows = expectations::list(&list).expect("it is one");
+    assert!(rows.len() > 3);
+    for row in rows {
+        let text = std::fs::read_to_string(folder.join(&row.file)).expect("the program is there");
+        let input = tso::read(&text, &[], &Limits::default()).expect("it is one");
+        let (sc, tso) = row.ltl.expect("the formulas are why it is here");
+        for (model, buffer, expected) in [(Model::Sc, 0, sc), (Model::Tso, 8, tso)] {
+            let options = LivenessOptions { model, buffer, fair: true };
+            let verdicts = input.formulas.iter().map(|stated| {
+                let outcome =
+                    formula(&input.program, &ProgramFormula::of(stated), options, &Limits::default());
+                outcome.expect("what is found is confirmed").answer.verdict()
+            });
+            let told = if expected == Expected::Safe { Verdict::Holds } else { Verdict::Fails };
+            assert_eq!(verdicts.max(), Some(told), "{} under {model:?}", row.file);
+        }
+    }
 }
 
 /// Is there a fair run that stays, from some time on, in states of one kind?

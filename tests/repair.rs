@@ -183,7 +183,7 @@ fn pruned(program: &Program) -> Result<(), TestCaseError> {
                 for (t, thread) in program.thread_ids().zip(&mut parts.threads) {
                     for (i, edge) in thread.edges.iter_mut().enumerate() {
                         let fence = overtake::model::EdgeId(i as u32);
-                        if edge.instr == Instr::Fence && !kept.contains(&Change::Keep { thread: t, fence }) {
+                        if edge.instr.is_fence() && !kept.contains(&Change::Keep { thread: t, fence }) {
                             edge.instr = Instr::Nop;
                         }
                     }
@@ -519,7 +519,7 @@ fn agrees_on_places(program: &Program, aim: Aim) -> Result<bool, TestCaseError> 
 /// Can a store of the thread be in its buffer at the location, by the text?
 fn may_wait(program: &Program, t: ThreadId, at: Loc) -> bool {
     let thread = program.thread(t);
-    let waits = |i: &Instr| matches!(i, Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock);
+    let waits = Instr::drains_buffer;
     let mut reached: Vec<Loc> =
         thread.edges().filter(|(_, e)| matches!(e.instr, Instr::Store { .. })).map(|(_, e)| e.to).collect();
     let mut next = 0;

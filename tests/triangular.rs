@@ -46,7 +46,7 @@ impl Past {
             (Instr::Load { .. }, Some(cell)) => {
                 self.loaded = self.since.iter().any(|set| !set.contains(&cell)).then_some(cell);
             }
-            (Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock, _) => self.since.clear(),
+            (instr, _) if instr.drains_buffer() => self.since.clear(),
             _ => {}
         }
     }

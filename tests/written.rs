@@ -32,7 +32,7 @@ mod herd {
         if fine { Ok(()) } else { Err(wrong.to_string()) }
     }
 
-    pub fn reads(text: &str) -> Result<(), String> {
+    pub(crate) fn reads(text: &str) -> Result<(), String> {
         let wide = match text.split(' ').next() {
             Some("X86") => false,
             Some("X86_64") => true,
@@ -117,7 +117,7 @@ mod herd {
         let small = |text: &str| text.chars().all(|c| c.is_ascii_lowercase() == wide || c == ' ');
         need(small(lock) && small(mnemonic), "letters of the wrong size")?;
         let word = &word[..];
-        if word == "mfence" {
+        if ["mfence", "lfence", "sfence"].contains(&word) {
             return need(operands.is_empty() && !locked, "a fence alone");
         }
         if JUMPS.contains(&word) || wide && WIDE_JUMPS.contains(&word) {
@@ -421,6 +421,10 @@ fn loops_branches_and_locked_instructions_are_the_processors() {
     // herd has no addition that gives the old value back.
     let text = round(
         "shared n\nthread p\nadd r, [n], r + 2\nend\nthread q\nr = 3\nadd r, [n], r\nend\nexists p.r == 3 && q.r == 0 && [n] == 5",
+    );
+    assert_eq!(text.matches("lock cmpxchgq").count(), 2, "{text}");
+    let text = round(
+        "shared n = 3\nthread p\nrmw r, [n], (r + 1) & 3\nend\nthread q\nrmw r, [n], 5 - r\nend\nexists p.r == 3 && q.r == 0 && [n] == 5",
     );
     assert_eq!(text.matches("lock cmpxchgq").count(), 2, "{text}");
 }

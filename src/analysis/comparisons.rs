@@ -89,10 +89,8 @@ fn of_thread(
                     used.insert(r);
                 });
             }
-            instr => instr.exprs().iter().for_each(|e| {
-                e.for_each_atom(&mut |r| {
-                    used.insert(*r);
-                })
+            instr => instr.uses(|r| {
+                used.insert(r);
             }),
         }
     }

@@ -4,7 +4,8 @@
 //! refined by `assume`; memory as one interval per cell, joined over all stores of all threads, which holds
 //! under every interleaving and every buffering. Widening climbs the constants of the program, then gives up
 //! at the full 64-bit range, so the analysis always ends. Used for the widths of packed states and for the
-//! cells that computed addresses may touch; a wider answer costs memory, never correctness.
+//! cells that computed addresses may touch; a wider answer costs memory, never correctness. The analysis is one
+//! algorithm, and so one file.
 
 mod domain;
 
@@ -328,8 +329,19 @@ impl Analysis<'_> {
 
     fn store(&mut self, instr: &Instr, regs: &Registers, round: u32) -> Result<(), Limit> {
         let (address, value) = match instr {
-            Instr::Store { addr, value } => (eval(addr, regs), eval(value, regs)),
-            Instr::Rmw { addr, op, .. } => {
+            Instr::Store { addr, value, bytes } => {
+                let (address, value) = (eval(addr, regs), eval(value, regs));
+                if bytes.is_whole() {
+                    (address, value)
+                } else {
+                    // Whatever the cell may hold keeps its other bytes. So does what a thread sees that merges its
+                    // own stores with memory: it is what memory would hold if they had reached it.
+                    let Some(old) = self.read(address)? else { return Ok(()) };
+                    let bits = |i, bits| binary(BinOp::BitAnd, i, Interval::constant(bits));
+                    (address, binary(BinOp::BitOr, bits(old, !bytes.bits()), bits(value, bytes.bits())))
+                }
+            }
+            Instr::Rmw { dst, addr, op } => {
                 let address = eval(addr, regs);
                 let Some(old) = self.read(address)? else { return Ok(()) };
                 let new = match op {
@@ -339,6 +351,11 @@ impl Analysis<'_> {
                     RmwOp::Or(v) => binary(BinOp::BitOr, old, eval(v, regs)),
                     RmwOp::Xor(v) => binary(BinOp::BitXor, old, eval(v, regs)),
                     RmwOp::Cas { new, .. } => eval(new, regs),
+                    RmwOp::New(v) => {
+                        let mut with_old = regs.clone();
+                        with_old.set(*dst, old);
+                        eval(v, &with_old)
+                    }
                 };
                 (address, new)
             }
@@ -404,10 +421,18 @@ impl Analysis<'_> {
     fn after(&mut self, instr: &Instr, regs: &Registers) -> Result<Option<Registers>, Limit> {
         let mut after = regs.clone();
         match instr {
-            Instr::Load { dst, addr } | Instr::Rmw { dst, addr, .. } => match self.read(eval(addr, regs))? {
-                Some(value) => after.set(*dst, value),
+            Instr::Load { dst, addr, bytes } if !bytes.is_whole() => match self.read(eval(addr, regs))? {
+                Some(value) => {
+                    after.set(*dst, binary(BinOp::BitAnd, value, Interval::constant(bytes.bits())))
+                }
                 None => return Ok(None),
             },
+            Instr::Load { dst, addr, .. } | Instr::Rmw { dst, addr, .. } => {
+                match self.read(eval(addr, regs))? {
+                    Some(value) => after.set(*dst, value),
+                    None => return Ok(None),
+                }
+            }
             Instr::Assign { dst, value } => after.set(*dst, eval(value, regs)),
             Instr::Any { dst, lo, hi } => after.set(*dst, Interval { lo: *lo, hi: *hi }),
             Instr::Assume(e) | Instr::Assert(e) => {
@@ -415,7 +440,8 @@ impl Analysis<'_> {
                     return Ok(None);
                 }
             }
-            Instr::Store { .. } | Instr::Fence | Instr::Lock | Instr::Unlock | Instr::Nop => {}
+            Instr::Store { .. } | Instr::Fence | Instr::Partial(_) | Instr::Membarrier => {}
+            Instr::Lock | Instr::Unlock | Instr::Nop => {}
         }
         Ok(Some(after))
     }

@@ -5,7 +5,7 @@
 
 use super::liveness::{Live, Watched};
 use crate::limits::{Limit, Limits};
-use crate::model::{Atom, Edge, Expr, Instr, Loc, Program, Reg, RmwOp, Thread, ThreadId};
+use crate::model::{Atom, Bytes, Edge, Expr, Instr, Loc, Program, Reg, RmwOp, Thread, ThreadId};
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 
@@ -91,7 +91,7 @@ impl<'a> Steps<'a> {
             _ => None,
         };
         let target = instr.target().filter(|&r| self.live.is_live(self.t, edge.to, r)).map(|r| name(&r));
-        Spelled { kind: discriminant(instr), op, exprs, target }
+        Spelled { kind: discriminant(instr), op, bytes: instr.bytes(), exprs, target }
     }
 }
 
@@ -100,6 +100,7 @@ impl<'a> Steps<'a> {
 struct Spelled {
     kind: Discriminant<Instr>,
     op: Option<Discriminant<RmwOp>>,
+    bytes: Option<Bytes>,
     exprs: Vec<Expr<String>>,
     target: Option<String>,
 }

@@ -92,8 +92,8 @@ fn live(
         if let Some(r) = edge.instr.target().filter(|r| !always.contains(r.index())) {
             before.remove(r.index());
         }
-        for e in edge.instr.exprs().into_iter().filter(|_| !ignored(id)) {
-            e.for_each_atom(&mut |r| {
+        if !ignored(id) {
+            edge.instr.uses(|r| {
                 before.insert(r.index());
             });
         }
@@ -142,7 +142,8 @@ impl Touched {
     fn by(program: &Program, intervals: &Intervals, t: ThreadId, edge: &Edge) -> Touched {
         let range = || intervals.address(t, edge);
         let access = access::of_instr(program, &edge.instr, range).cells();
-        let surely = matches!(edge.instr, Instr::Store { .. }) && range().width() == 0;
+        let whole = matches!(edge.instr, Instr::Store { bytes, .. } if bytes.is_whole());
+        let surely = whole && range().width() == 0;
         let exact = access::is_exact(program);
         Touched { read: access.reads, overwritten: if surely && exact { access.writes } else { 0 } }
     }

@@ -13,6 +13,9 @@ use crate::model::{Edge, EdgeId, Instr, Loc, Program, Thread, ThreadId, Value};
 use bit_set::BitSet;
 use std::collections::HashMap;
 
+/// What keeping a cell of a new set counts for.
+const STEPS_PER_CELL: usize = 4;
+
 /// Is a cell relevant before its thread surely overwrites it?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwritten {
@@ -58,14 +61,24 @@ impl Relevance {
         for t in program.thread_ids() {
             let access = |edge: &Edge| Access::by(program, intervals, t, edge, overwritten);
             let relevant = relevant(program.thread(t), access, program.cells(), limits)?;
-            let number = |bits: BitSet| {
-                *numbers.entry(bits).or_insert_with_key(|bits| {
-                    let list = bits.iter().map(|cell| cell as u32).collect();
-                    relevance.cells.push(Cells { list, bits: bits.clone() });
-                    relevance.cells.len() as u32 - 1
-                })
-            };
-            relevance.at.push(relevant.into_iter().map(number).collect());
+            let mut at = Vec::with_capacity(relevant.len());
+            for bits in relevant {
+                limits.spend(1 + program.cells() / 64)?;
+                let number = match numbers.get(&bits) {
+                    Some(&number) => number,
+                    None => {
+                        let list: Vec<u32> = bits.iter().map(|cell| cell as u32).collect();
+                        // Many large sets outgrow memory long before the clock would be looked at.
+                        limits.spend(STEPS_PER_CELL * list.len())?;
+                        let number = relevance.cells.len() as u32;
+                        relevance.cells.push(Cells { list, bits: bits.clone() });
+                        numbers.insert(bits, number);
+                        number
+                    }
+                };
+                at.push(number);
+            }
+            relevance.at.push(at);
         }
         Ok(relevance)
     }

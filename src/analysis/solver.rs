@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// Lets facts flow against the edges until nothing changes. `carry` adds to the fact before an edge what
 /// follows from that after it, and says whether that was new.
-pub fn backward<F>(
+pub(crate) fn backward<F>(
     thread: &Thread,
     facts: &mut [F],
     limits: &Limits,
@@ -25,7 +25,7 @@ pub fn backward<F>(
 }
 
 /// The same for several questions about one thread, each of which may concern a small part of its graph.
-pub struct Backward<'a> {
+pub(crate) struct Backward<'a> {
     thread: &'a Thread,
     into: Entries,
     /// All locations in postorder, and the place of each in it.
@@ -37,7 +37,7 @@ pub struct Backward<'a> {
 }
 
 impl Backward<'_> {
-    pub fn new(thread: &Thread) -> Backward<'_> {
+    pub(crate) fn new(thread: &Thread) -> Backward<'_> {
         let order = postorder(thread);
         let mut rank = vec![0; order.len()];
         order.iter().enumerate().for_each(|(k, loc)| rank[loc.index()] = k as u32);
@@ -46,7 +46,7 @@ impl Backward<'_> {
     }
 
     /// Begins with the facts at some locations; the others follow from nothing yet.
-    pub fn run<F>(
+    pub(crate) fn run<F>(
         &mut self,
         from: impl IntoIterator<Item = Loc>,
         facts: &mut [F],

@@ -19,7 +19,7 @@ type Contents = Vec<VecDeque<Letter>>;
 impl SearchTree<'_> {
     /// Decisions from the initial state to a state that the node stands for. Buffers are empty there, but for
     /// those that are frozen and those of a run that ends in an error: they are as short as can be.
-    pub fn run_to(&self, node: NodeId, trapped: bool) -> Result<Vec<Action>, Limit> {
+    pub(crate) fn run_to(&self, node: NodeId, trapped: bool) -> Result<Vec<Action>, Limit> {
         let mut contents = Contents::new();
         for t in self.program.thread_ids() {
             let any = trapped || self.held_up(node, t);

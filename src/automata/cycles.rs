@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// A way round for one thread.
 #[derive(Clone, Debug)]
-pub struct Cycle {
+pub(crate) struct Cycle {
     /// The nodes on the way, each the parent of the next.
     pub path: Vec<NodeId>,
     /// For each of them, what the thread has appended to its buffer since the first.
@@ -39,7 +39,7 @@ pub struct Cycle {
 
 impl Cycle {
     /// What going round once appends.
-    pub fn word(&self) -> Lang {
+    pub(crate) fn word(&self) -> Lang {
         *self.appended.last().expect("a path has a first node")
     }
 }
@@ -47,7 +47,7 @@ impl Cycle {
 impl SearchTree<'_> {
     /// A node that stands for all that the thread's cycles lead to, if a cycle ends in this one. It includes
     /// this one, and is not added to the tree.
-    pub fn accelerated(&mut self, end: NodeId) -> Result<Option<Node>, Limit> {
+    pub(crate) fn accelerated(&mut self, end: NodeId) -> Result<Option<Node>, Limit> {
         let mut took_away = vec![false; self.program.threads().len()];
         let mut below = end;
         while let Some(above) = self.node(below).parent {

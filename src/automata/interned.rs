@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-pub struct Interned<T> {
+pub(crate) struct Interned<T> {
     all: Vec<Arc<T>>,
     numbers: HashMap<Arc<T>, u32>,
 }
@@ -17,7 +17,7 @@ impl<T> Default for Interned<T> {
 
 impl<T: Eq + Hash> Interned<T> {
     /// The number of what is equal to this; a new one, if nothing is.
-    pub fn number(&mut self, one: T) -> u32 {
+    pub(crate) fn number(&mut self, one: T) -> u32 {
         if let Some(known) = self.find(&one) {
             return known;
         }
@@ -29,15 +29,15 @@ impl<T: Eq + Hash> Interned<T> {
     }
 
     /// The number of what is equal to this, if there is such a thing.
-    pub fn find(&self, one: &T) -> Option<u32> {
+    pub(crate) fn find(&self, one: &T) -> Option<u32> {
         self.numbers.get(one).copied()
     }
 
-    pub fn get(&self, number: u32) -> &T {
+    pub(crate) fn get(&self, number: u32) -> &T {
         &self.all[number as usize]
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.all.iter().map(|one| &**one)
     }
 }

@@ -16,15 +16,20 @@ use petgraph::algo::tarjan_scc;
 use petgraph::visit::{EdgeFiltered, EdgeRef};
 
 /// Per thread and location whether it goes on at once.
-pub struct Passing(Vec<Vec<bool>>);
+pub(crate) struct Passing(Vec<Vec<bool>>);
 
 impl Passing {
     /// Threads stop everywhere.
-    pub fn nowhere(program: &Program) -> Passing {
+    pub(crate) fn nowhere(program: &Program) -> Passing {
         Passing(program.threads().iter().map(|t| vec![false; t.graph().node_count()]).collect())
     }
 
-    pub fn of(program: &Program, goal: &Goal, watched: &Watched, limits: &Limits) -> Result<Passing, Limit> {
+    pub(crate) fn of(
+        program: &Program,
+        goal: &Goal,
+        watched: &Watched,
+        limits: &Limits,
+    ) -> Result<Passing, Limit> {
         let mut named: Vec<Vec<bool>> = Passing::nowhere(program).0;
         goal.for_each_lasting_atom(&mut |atom| {
             if let Atom::At(t, locs) = atom {
@@ -69,7 +74,7 @@ fn passed(program: &Program, t: ThreadId, named: &[bool], watched: &Watched) -> 
 
 impl SearchTree<'_> {
     /// The thread goes on until it stops; as many successors as there are ways to do so.
-    pub fn run_on(&self, begin: Successor) -> Result<Vec<Successor>, Limit> {
+    pub(crate) fn run_on(&self, begin: Successor) -> Result<Vec<Successor>, Limit> {
         let t = begin.thread;
         let (mut todo, mut stopped) = (vec![begin], Vec::new());
         while let Some(successor) = todo.pop() {

@@ -8,13 +8,13 @@
 use super::buffers::{Buffers, Lang};
 use super::tree::{Activity, BufferEffect, NodeId, SearchTree};
 use crate::analysis::access::Access;
-use crate::model::{Addr, Edge, EdgeId, Instr, Loc, RegExpr, ThreadId, Value};
+use crate::model::{Addr, Bytes, Edge, EdgeId, Instr, Loc, RegExpr, ThreadId, Value};
 use crate::query::{Act, Action, Limit};
 use crate::semantics::{Pending, State, choices, tso};
 use std::collections::BTreeSet;
 
 /// What comes of a decision.
-pub struct Successor {
+pub(crate) struct Successor {
     pub state: State,
     pub thread: ThreadId,
     /// The decision, and local steps that the thread takes at once.
@@ -34,7 +34,7 @@ impl Successor {
 
 impl<'a> SearchTree<'a> {
     /// What the next step of a process leads to.
-    pub fn successors(&mut self, node: NodeId, process: Activity) -> Result<Vec<Successor>, Limit> {
+    pub(crate) fn successors(&mut self, node: NodeId, process: Activity) -> Result<Vec<Successor>, Limit> {
         let mut found = Vec::new();
         match process {
             Activity::Commits(t) => self.commits(node, t, &mut found)?,
@@ -152,7 +152,7 @@ impl<'a> SearchTree<'a> {
         let mut state = state.clone();
         self.limits.spend(16 + (state.memory.len() + state.registers.len()) / 8)?;
         // Which edge stored it is for those who follow runs.
-        let pending = |(addr, value)| Pending { addr, value, edge: EdgeId(0) };
+        let pending = |(addr, value)| Pending { addr, value, bytes: Bytes::WHOLE, edge: EdgeId(0) };
         state.buffers[t.index()].extend(entry.map(pending));
         let Some(step) = tso::decide(self.program, &state, action) else { return Ok(None) };
         let (mut state, trapped) = (step.state, step.event.trap.is_some());
@@ -171,7 +171,12 @@ impl<'a> SearchTree<'a> {
     ///
     /// Those of one thread never are. Others meet in memory alone, and where a block holds it. A load that is
     /// sure to find its value in its buffer does not look there, and neither does a fence.
-    pub fn are_independent(&mut self, node: NodeId, one: Activity, other: Activity) -> Result<bool, Limit> {
+    pub(crate) fn are_independent(
+        &mut self,
+        node: NodeId,
+        one: Activity,
+        other: Activity,
+    ) -> Result<bool, Limit> {
         if one.thread() == other.thread() {
             return Ok(false);
         }

@@ -19,9 +19,9 @@ use crate::semantics::State;
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NodeId(u32);
+pub(crate) struct NodeId(u32);
 
-pub struct Node {
+pub(crate) struct Node {
     /// The number of the configuration, a state whose buffers are left empty.
     pub configuration: u32,
     /// One for each thread.
@@ -32,7 +32,7 @@ pub struct Node {
 
 /// How a node comes of its parent.
 #[derive(Clone, Debug)]
-pub enum Via {
+pub(crate) enum Via {
     Start,
     /// A decision of a thread or about its buffer, and local steps that the thread takes at once.
     Step {
@@ -50,7 +50,7 @@ pub enum Via {
 
 /// What a decision does to its thread's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BufferEffect {
+pub(crate) enum BufferEffect {
     /// Whatever is in the buffer stays there.
     Nothing,
     Store(Letter),
@@ -67,13 +67,13 @@ pub enum BufferEffect {
 
 impl BufferEffect {
     /// Does it do more than append to contents, or choose among them by their newest entries?
-    pub fn takes_away(self) -> bool {
+    pub(crate) fn takes_away(self) -> bool {
         matches!(self, BufferEffect::Drain | BufferEffect::Commit(_))
     }
 }
 
 /// The program, and the tree of what is known of it.
-pub struct SearchTree<'a> {
+pub(crate) struct SearchTree<'a> {
     pub program: &'a Program,
     pub goal: &'a Goal,
     pub limits: &'a Limits,
@@ -86,7 +86,7 @@ pub struct SearchTree<'a> {
 
 impl<'a> SearchTree<'a> {
     /// With the initial state alone.
-    pub fn new(
+    pub(crate) fn new(
         program: &'a Program,
         goal: &'a Goal,
         reductions: Reductions,
@@ -109,33 +109,33 @@ impl<'a> SearchTree<'a> {
         Ok(SearchTree { program, goal, limits, live, passing, buffers, configurations, nodes: vec![root] })
     }
 
-    pub const ROOT: NodeId = NodeId(0);
+    pub(crate) const ROOT: NodeId = NodeId(0);
 
-    pub fn node(&self, id: NodeId) -> &Node {
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
 
-    pub fn add(&mut self, node: Node) -> NodeId {
+    pub(crate) fn add(&mut self, node: Node) -> NodeId {
         self.nodes.push(node);
         NodeId(self.nodes.len() as u32 - 1)
     }
 
     /// A node's configuration, as a state with empty buffers.
-    pub fn state(&self, id: NodeId) -> &State {
+    pub(crate) fn state(&self, id: NodeId) -> &State {
         self.configurations.get(self.node(id).configuration)
     }
 
-    pub fn buffer(&self, id: NodeId, t: ThreadId) -> Lang {
+    pub(crate) fn buffer(&self, id: NodeId, t: ThreadId) -> Lang {
         self.node(id).buffers[t.index()]
     }
 
     /// The node and those it comes from, up to the root.
-    pub fn ancestors(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
+    pub(crate) fn ancestors(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
         std::iter::successors(Some(id), |&id| self.node(id).parent)
     }
 
     /// The nodes from an ancestor down to a node, both included.
-    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<NodeId> {
+    pub(crate) fn path(&self, from: NodeId, to: NodeId) -> Vec<NodeId> {
         let mut path: Vec<NodeId> = self.ancestors(to).take_while(|&id| id != from).collect();
         path.push(from);
         path.reverse();
@@ -143,12 +143,12 @@ impl<'a> SearchTree<'a> {
     }
 
     /// Is memory held by another thread's block?
-    pub fn held_up(&self, id: NodeId, t: ThreadId) -> bool {
+    pub(crate) fn held_up(&self, id: NodeId, t: ThreadId) -> bool {
         self.state(id).lock.is_some_and(|owner| owner != t)
     }
 
     /// Does the node stand for all that the other, which has the same configuration, stands for?
-    pub fn includes(&mut self, large: NodeId, small: &Node) -> Result<bool, Limit> {
+    pub(crate) fn includes(&mut self, large: NodeId, small: &Node) -> Result<bool, Limit> {
         for t in self.program.thread_ids() {
             let (large, small) = (self.buffer(large, t), small.buffers[t.index()]);
             if !self.buffers.includes(large, small)? {
@@ -159,7 +159,7 @@ impl<'a> SearchTree<'a> {
     }
 
     /// Are the state's buffers contents of the node's languages?
-    pub fn has_contents(&self, id: NodeId, state: &State) -> bool {
+    pub(crate) fn has_contents(&self, id: NodeId, state: &State) -> bool {
         self.program.thread_ids().all(|t| {
             let entries = state.buffers[t.index()].iter().map(|pending| (pending.addr, pending.value));
             let word: Option<Vec<Letter>> = entries.map(|entry| self.buffers.known_letter(entry)).collect();
@@ -168,7 +168,7 @@ impl<'a> SearchTree<'a> {
     }
 
     /// Does the node stand for a state against the goal?
-    pub fn is_goal(&self, id: NodeId) -> bool {
+    pub(crate) fn is_goal(&self, id: NodeId) -> bool {
         let drained = |t| self.held_up(id, t) || self.buffers.may_be_empty(self.buffer(id, t));
         self.program.thread_ids().all(drained) && self.state(id).against(self.program, self.goal).is_some()
     }
@@ -176,13 +176,13 @@ impl<'a> SearchTree<'a> {
 
 /// One of the two things that go on in a thread: it takes an edge, or its oldest store reaches memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
+pub(crate) enum Activity {
     Thread(ThreadId),
     Commits(ThreadId),
 }
 
 impl Activity {
-    pub fn thread(self) -> ThreadId {
+    pub(crate) fn thread(self) -> ThreadId {
         match self {
             Activity::Thread(t) | Activity::Commits(t) => t,
         }

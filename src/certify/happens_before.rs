@@ -5,7 +5,8 @@
 //! computation has a cycle in it.
 //!
 //! Two things are not as in the paper. An early read happens before the next write that follows the store it
-//! read from; without that, `programs/litmus/early-read.tso` would pass for robust. And all events of a
+//! read from; without that, `programs/litmus/early-read.tso` would pass for robust. A `membarrier` is a fence in all
+//! threads at once: it comes after all that they have done, and before all that they do next. And all events of a
 //! `lock` … `unlock` block are one event, because nothing can come between them.
 //!
 //! Invariant: events of one class (a store and its flush, a block) are never ordered among themselves, unless
@@ -195,7 +196,21 @@ fn relate(graph: &mut Graph, from: usize, relation: Relation, to: usize) {
 
 fn order_threads(graph: &mut Graph, events: &[Event]) {
     let mut last: HashMap<ThreadId, usize> = HashMap::new();
+    // The last event that waited for all threads' buffers.
+    let mut barrier: Option<usize> = None;
     for (i, event) in events.iter().enumerate().filter(|(_, e)| e.kind != EventKind::Flush) {
+        if let Some(barrier) = barrier
+            && events[barrier].thread() != event.thread()
+            && last.get(&event.thread()).is_none_or(|&before| before < barrier)
+        {
+            relate(graph, barrier, Relation::Membarrier, i);
+        }
+        if event.kind == EventKind::Membarrier {
+            for (_, &before) in last.iter().filter(|(thread, _)| **thread != event.thread()) {
+                relate(graph, before, Relation::Membarrier, i);
+            }
+            barrier = Some(i);
+        }
         if let Some(before) = last.insert(event.thread(), i) {
             relate(graph, before, Relation::ProgramOrder, i);
         }

@@ -9,6 +9,7 @@ use crate::model::{Pred, Program};
 use crate::query::{Action, Answer, Event, Model, Stats};
 use crate::semantics::liveness::{Actor, thread_steps};
 use crate::semantics::ltl::{Word, holds};
+use crate::semantics::replay::follow;
 use crate::semantics::{State, Step};
 
 /// What a step costs to walk.
@@ -82,6 +83,8 @@ pub fn program_lasso(
     if holds(claim.formula, &Word { letters, cycle_from: claim.cycle_from }) {
         return Err(no("satisfies the formula"));
     }
-    let events = taken.into_iter().map(|step| step.event).collect();
+    // Which store an event is about is something that only a walk from the beginning knows.
+    let events = follow(program, claim.model, actions.iter().copied(), limits)
+        .map_err(|stopped| Doubt::stopped("the lasso of a program", stopped))?;
     Ok(Confirmed(ProgramLasso { events, cycle_from: claim.cycle_from }))
 }

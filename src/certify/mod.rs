@@ -17,6 +17,7 @@ mod answer;
 pub mod attacks;
 pub mod certificate;
 mod dve;
+mod execution;
 mod hang;
 pub mod happens_before;
 pub mod invariant;
@@ -27,6 +28,7 @@ pub mod witness;
 
 pub use answer::{Checked, Counterexample, Outcome, RaceFreedom, Remaining, Repair, Robustness};
 pub use dve::{DveAgainst, DveClaim, DveOutcome, DveRun, Lasso, dve_run};
+pub use execution::{AllowedExecution, AxiomaticOutcome, ExecutionClaim, execution, observation};
 pub use hang::hang;
 pub use lasso::{LassoClaim, LivenessOutcome, ProgramLasso, program_lasso};
 pub use race::race;
@@ -37,6 +39,9 @@ use crate::limits::Limit;
 use crate::semantics::replay::Stopped;
 use std::ops::Deref;
 use thiserror::Error;
+
+/// Of which claims only runs are judged: what is said of attacks, races and pasts is not said byte by byte.
+const MIXED_SIZES: &str = "is of a program with accesses of several sizes to one cell, which is not judged";
 
 /// Evidence that has passed its judge.
 #[derive(Clone, Debug)]

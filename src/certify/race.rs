@@ -6,7 +6,7 @@
 //! So a block counts as a write when it begins, if by its text it may write what was loaded and read
 //! something else that the thread stores. What no value lets a thread come to is no part of its text here.
 
-use super::{Confirmed, Doubt};
+use super::{Confirmed, Doubt, MIXED_SIZES};
 use crate::analysis::interval::{Interval, Intervals};
 use crate::limits::{Limit, Limits};
 use crate::model::{Edge, Instr, Loc, Program, ThreadId, Value};
@@ -39,6 +39,9 @@ pub enum Broken {
 
 /// The claim, if it is a triangular race of the program.
 pub fn race(program: &Program, claim: Race, limits: &Limits) -> Result<Confirmed<Race>, Doubt> {
+    if program.mixes_sizes() {
+        return Err(Doubt::refuted(format!("the race {MIXED_SIZES}")));
+    }
     let verdict = check(program, &claim, limits)?;
     verdict.map_err(|broken| Doubt::refuted(format!("the race {broken}")))?;
     Ok(Confirmed(claim))

@@ -7,7 +7,7 @@
 //! holds the result against the conditions W1 to W5 of the definition. Not here: looking for witnesses.
 
 use super::happens_before::HappensBefore;
-use super::{Confirmed, Doubt};
+use super::{Confirmed, Doubt, MIXED_SIZES};
 use crate::limits::Limits;
 use crate::model::{Program, ThreadId};
 use crate::query::{Act, Action, Event, EventKind, Model, Source, Witness};
@@ -19,6 +19,9 @@ use thiserror::Error;
 /// The computation that the decisions begin, once the attacker has flushed, as a witness.
 pub fn witness(program: &Program, actions: &[Action], limits: &Limits) -> Result<Confirmed<Witness>, Doubt> {
     let refuted = |why: &str| Doubt::refuted(format!("the witness {why}"));
+    if program.mixes_sizes() {
+        return Err(refuted(MIXED_SIZES));
+    }
     let walk = |actions: &[Action]| {
         let events = follow(program, Model::Tso, actions.iter().copied(), limits);
         events.map_err(|stopped| Doubt::stopped("the witness", stopped))

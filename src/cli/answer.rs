@@ -3,12 +3,13 @@
 
 use super::limits::peak_kb;
 use super::terminal::Terminal;
-use super::{Exit, SearchArgs};
-use crate::query::{Limit, Model, Question, Stats, Verdict};
-use crate::report::document::Document;
+use super::{Exit, SearchArgs, written};
+use crate::engine::{self, Options};
+use crate::model::Program;
+use crate::query::{Limit, Model, Question, Verdict};
 use crate::report::text::{self, Style};
+use crate::report::{self, document::Document};
 use crate::report::{json, unread};
-use serde_json::{Value, json as fields};
 use std::path::{Path, PathBuf};
 
 impl From<Verdict> for Exit {
@@ -22,17 +23,20 @@ impl From<Verdict> for Exit {
 }
 
 /// Shows the document of one of the files.
-pub fn show(document: &Document<'_>, args: &SearchArgs, terminal: &Terminal) -> Exit {
+pub(crate) fn show(document: &Document<'_>, args: &SearchArgs, terminal: &Terminal) -> Exit {
     let exit = Exit::from(document.verdict);
+    terminal.parts().add(document, &args.input, &args.output);
     if args.json {
-        terminal.print(&format!("{}\n", json::render(document)));
+        let mut object = json::render(document);
+        object["define"] = args.input.defined();
+        terminal.print(&format!("{object}\n"));
         return exit;
     }
     for warning in &document.warnings {
         terminal.warning(&format!("{}: {warning}", document.file));
     }
     let style = Style { local_steps: args.verbose, ..terminal.style() };
-    let mut told = text::verdict(document, args.files.len() > 1, style);
+    let mut told = text::verdict(document, args.files.len() > 1 || args.among_others, style);
     if !args.quiet {
         told += &text::explanation(document, style);
     }
@@ -44,7 +48,7 @@ pub fn show(document: &Document<'_>, args: &SearchArgs, terminal: &Terminal) -> 
 }
 
 /// What remains to be said of a file that a limit did not let be read.
-pub fn show_unread(
+pub(crate) fn show_unread(
     question: Question,
     file: &Path,
     model: Model,
@@ -58,27 +62,30 @@ pub fn show_unread(
 
 /// Asks the question of each file, and gives the worst answer. With `--json` a file that gets no answer gets an
 /// object all the same, with what was said of it.
-pub fn each_file(
+pub(crate) fn each_file(
     question: Question,
     args: &SearchArgs,
     terminal: &Terminal,
     ask: impl Fn(&Path) -> Exit,
 ) -> Exit {
+    terminal.parts().wanted = args.output.wants_any();
     let one = |file: &PathBuf| {
         terminal.heard();
         let exit = ask(file);
-        if args.json && matches!(exit, Exit::BadInput | Exit::Internal) {
-            terminal.print(&format!("{}\n", error_object(question.command(), file, &terminal.heard())));
+        if matches!(exit, Exit::BadInput | Exit::Internal) {
+            let said = terminal.heard();
+            terminal.parts().add_error(question.command(), file, &said, &args.output);
+            if args.json {
+                terminal.print(&format!("{}\n", written::error_object(question.command(), file, &said)));
+            }
         }
         exit
     };
-    args.files.iter().map(one).max().unwrap_or(Exit::Good)
+    let worst = args.files.iter().map(one).max().unwrap_or(Exit::Good);
+    worst.max(terminal.parts().write(&args.output, terminal))
 }
 
-/// What scripts get of a file that gave no answer.
-pub fn error_object(command: &str, file: &Path, said: &str) -> Value {
-    let stats = Stats::default();
-    let mut object = json::headed(command, "error", &file.display().to_string(), &stats, peak_kb());
-    json::put(&mut object, fields!({ "reason": said.trim() }));
-    object.into()
+/// Why those who are asked cannot answer for this program, if that is so, with the line that they do not know.
+pub(super) fn refused(question: Question, program: &Program, options: &Options) -> Option<String> {
+    engine::refusal(program, question, options).map(|limit| report::limit_reached(&limit))
 }

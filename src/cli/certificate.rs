@@ -7,25 +7,25 @@ use crate::certify::Doubt;
 use crate::certify::certificate::{Certificate, Unreadable};
 use crate::engine::certificate::Uncertified;
 use crate::query::{Limit, Limits};
-use crate::report::certificate::{Judgement, Written};
+use crate::report::certificate::{Claim, Judgement, Written};
 use crate::report::document::Document;
 use crate::report::{self, json};
 use std::path::Path;
 use std::time::Instant;
 
 /// Why a certificate cannot be asked for in this way, if so.
-pub fn refusal(path: Option<&Path>, search: &SearchArgs) -> Option<&'static str> {
+pub(crate) fn refusal(path: Option<&Path>, search: &SearchArgs) -> Option<&'static str> {
     (path.is_some() && search.files.len() > 1).then_some("a certificate is about one program: name one file")
 }
 
 /// What came of writing a certificate, and how the command ends if that has failed.
-pub struct Attempted {
+pub(crate) struct Attempted {
     written: Result<Written, String>,
     exit: Exit,
 }
 
 /// Writes the certificate, if there is one. An error that is the file's has been shown.
-pub fn write(
+pub(crate) fn write(
     certificate: Result<Certificate, Uncertified>,
     path: &Path,
     limits: &Limits,
@@ -49,7 +49,7 @@ pub fn write(
 }
 
 /// Shows the document of an answer, with what came of its certificate if one was asked for.
-pub fn show(
+pub(crate) fn show(
     document: Document<'_>,
     attempted: Option<Attempted>,
     search: &SearchArgs,
@@ -64,7 +64,7 @@ pub fn show(
     }
 }
 
-pub fn verify(args: &VerifyArgs, terminal: &Terminal) -> Exit {
+pub(crate) fn verify(args: &VerifyArgs, terminal: &Terminal) -> Exit {
     let start = Instant::now();
     let limits = Interrupt::new().watch(args.limits.limits());
     let unknown = |limit: &Limit| terminal.limit_reached(&args.file, limit);
@@ -92,10 +92,17 @@ pub fn verify(args: &VerifyArgs, terminal: &Terminal) -> Exit {
         Err(Doubt::Refuted(why)) => Some(why.to_string()),
     };
     let header = &certificate.header;
+    let property = header.property.map(|number| (number, header.properties.join(", ")));
+    let claim = Claim {
+        command: &header.command,
+        model: header.model.name(),
+        verdict: &header.verdict,
+        property: property.as_ref().map(|(number, text)| (*number, text.as_str())),
+    };
     let judgement = Judgement {
         file: &args.file.display().to_string(),
         certificate: &args.certificate.display().to_string(),
-        claim: Some((&header.command, header.model.name(), &header.verdict)),
+        claim,
         flaw,
         time_ms: json::milliseconds(start.elapsed()),
     };

@@ -8,6 +8,7 @@
 //!
 //! A list is a file `expected.ron` that says the same of the files in its folder.
 
+use crate::query::Model;
 use crate::query::repair::Aim;
 use crate::report::fence::Per;
 use serde::Deserialize;
@@ -29,8 +30,15 @@ pub enum Claim {
     Sc(Expected),
     Tso(Expected),
     Robust(bool),
+    /// A run ends in a hang.
+    Hang {
+        model: Model,
+        hangs: bool,
+    },
     /// There is a triangular race.
     Racy(bool),
+    /// The formulas that the file states hold on all fair runs, or one of them fails.
+    Ltl(Model, Expected),
     /// This is the least number of fences that repairs the program.
     Fences {
         count: u64,
@@ -66,6 +74,9 @@ impl fmt::Display for Claim {
             Claim::Sc(expected) => write!(f, "sc {}", expected.word()),
             Claim::Tso(expected) => write!(f, "tso {}", expected.word()),
             Claim::Robust(robust) => write!(f, "robust {}", yes(*robust)),
+            Claim::Ltl(model, expected) => write!(f, "ltl {} {}", model.name(), expected.word()),
+            Claim::Hang { model: Model::Tso, hangs } => write!(f, "hang {}", yes(*hangs)),
+            Claim::Hang { model: Model::Sc, hangs } => write!(f, "hang {} sc", yes(*hangs)),
             Claim::Racy(racy) => write!(f, "racy {}", yes(*racy)),
             Claim::Fences { count, per, aim } => {
                 let per = if *per == Per::Thread { " per-thread" } else { "" };
@@ -100,14 +111,26 @@ pub struct Row {
     /// Whether there is a triangular race, for some; one that is not robust has one.
     #[serde(default)]
     pub racy: Option<bool>,
+    /// What comes of the formulas that the file states, under SC and under TSO, if it states any.
+    #[serde(default)]
+    pub ltl: Option<(Expected, Expected)>,
+    /// Whether a run under TSO ends in a hang, and one under SC.
+    #[serde(default)]
+    pub hang: Option<bool>,
+    #[serde(default)]
+    pub hang_sc: Option<bool>,
 }
 
 impl Row {
     pub fn expectation(&self) -> Expectation {
         let claims = [Claim::Sc(self.sc), Claim::Tso(self.tso), Claim::Robust(self.robust)];
+        let ltl = self.ltl.map(|(sc, tso)| [Claim::Ltl(Model::Sc, sc), Claim::Ltl(Model::Tso, tso)]);
+        let hang = self.hang.map(|hangs| Claim::Hang { model: Model::Tso, hangs });
+        let hang_sc = self.hang_sc.map(|hangs| Claim::Hang { model: Model::Sc, hangs });
+        let more = self.racy.map(Claim::Racy).into_iter().chain(ltl.into_iter().flatten());
         Expectation {
             define: self.define.clone().into_iter().collect(),
-            claims: claims.into_iter().chain(self.racy.map(Claim::Racy)).collect(),
+            claims: claims.into_iter().chain(more).chain(hang).chain(hang_sc).collect(),
         }
     }
 }
@@ -166,8 +189,12 @@ fn claim(words: &[&str]) -> Result<Claim, String> {
     match words {
         ["sc", word] => verdict(word).map(Claim::Sc),
         ["tso", word] => verdict(word).map(Claim::Tso),
+        ["ltl", "sc", word] => verdict(word).map(|expected| Claim::Ltl(Model::Sc, expected)),
+        ["ltl", "tso", word] => verdict(word).map(|expected| Claim::Ltl(Model::Tso, expected)),
         ["robust", word] => yes(word).map(Claim::Robust),
         ["racy", word] => yes(word).map(Claim::Racy),
+        ["hang", word] => yes(word).map(|hangs| Claim::Hang { model: Model::Tso, hangs }),
+        ["hang", word, "sc"] => yes(word).map(|hangs| Claim::Hang { model: Model::Sc, hangs }),
         ["fences", count, rest @ ..] => {
             let count = count.parse().map_err(|_| format!("`{}`: expected a number", said()))?;
             let (per, rest) = match rest {
@@ -186,7 +213,7 @@ fn claim(words: &[&str]) -> Result<Claim, String> {
             Ok(Claim::Fences { count, per, aim })
         }
         _ => Err(format!(
-            "`{}` is no expectation; known are sc, tso, robust, racy and fences, as in `tso safe, robust no, fences 1`",
+            "`{}` is no expectation; known are sc, tso, robust, racy, ltl, hang and fences, as in `tso safe, robust no, fences 1`",
             said()
         )),
     }
@@ -209,17 +236,28 @@ mod tests {
 
     #[test]
     fn claims_come_with_parameters() {
-        let text = "// expect N=3 M=-1: tso violated, fences 2 per-thread for robustness, fences 1";
+        let text =
+            "// expect N=3 M=-1: tso violated, ltl sc safe, fences 2 per-thread for robustness, fences 1";
         let found = lines(text).unwrap();
         assert_eq!(found[0].define, [("N".to_string(), 3), ("M".to_string(), -1)]);
-        assert_eq!(claims(text).unwrap(), ["tso violated", "fences 2 per-thread for robustness", "fences 1"]);
+        assert_eq!(
+            claims(text).unwrap(),
+            ["tso violated", "ltl sc safe", "fences 2 per-thread for robustness", "fences 1"]
+        );
     }
 
     #[test]
     fn what_is_no_expectation_is_an_error() {
-        for wrong in
-            ["sc fine", "robust maybe", "fences", "fences x per-thread", "tso safe,", "N: sc safe", ""]
-        {
+        for wrong in [
+            "sc fine",
+            "ltl safe",
+            "robust maybe",
+            "fences",
+            "fences x per-thread",
+            "tso safe,",
+            "N: sc safe",
+            "",
+        ] {
             let text = format!("nop\n// expect {wrong}\n// expect sc safe");
             assert!(
                 lines(&text).is_err_and(|why| why.starts_with("line 2: ")) || wrong.is_empty(),

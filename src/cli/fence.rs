@@ -6,7 +6,7 @@ use super::interrupt::Interrupt;
 use super::terminal::Terminal;
 use super::{Exit, FenceArgs, InputArgs, answer, dve, limits};
 use crate::analysis::interval;
-use crate::certify::Repair;
+use crate::certify::{Counterexample, Repair};
 use crate::engine::{self, LazyOptions, Options};
 use crate::front::formats::{Reading, Writing};
 use crate::front::patch::{Edit, What};
@@ -14,24 +14,24 @@ use crate::front::promela::Joining;
 use crate::front::{Diagnostic, Severity, Unread, Unwritten};
 use crate::model::{Loc, Program, SourceMap, ThreadId};
 use crate::query::repair::{Aim, Change, Remedy, changes};
-use crate::query::{Answer, Limit, Limits, Model, Question};
+use crate::query::{Answer, Goal, Limit, Limits, Model, Question};
 use crate::repair::{self, Allowed, Wanted};
 use crate::report;
-use crate::report::fence::{Patient, Per};
+use crate::report::fence::{Patient, Per, Prevented};
 use crate::report::site::{Side, Site};
 use clap::ValueEnum;
 use std::path::Path;
 
-pub const PLACES: &str = "A place for a fence is a place of the source: one line, counted once, that lies in all threads of \
+pub(crate) const PLACES: &str = "A place for a fence is a place of the source: one line, counted once, that lies in all threads of \
                           its template and all rounds of its `repeat`. With --per-thread it is a location of one thread's \
                           control flow: the fence sits between everything that leads there and everything that goes on \
                           from there.";
 
 /// Sets that `--all` lists before it says that there are more.
-pub const MOST_SETS: usize = 1_000;
+pub(crate) const MOST_SETS: usize = 1_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AimArg {
+pub(crate) enum AimArg {
     /// SC and TSO have the same behaviours
     Robustness,
     /// No forbidden state is reachable under TSO
@@ -45,7 +45,7 @@ pub enum AimArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KindArg {
+pub(crate) enum KindArg {
     /// Insert a fence
     Fence,
     /// Make a store a locked one (xchg); in DVE models, a write atomic
@@ -55,7 +55,7 @@ pub enum KindArg {
 }
 
 /// `fence=2`.
-pub fn cost(text: &str) -> Result<(KindArg, u64), String> {
+pub(crate) fn cost(text: &str) -> Result<(KindArg, u64), String> {
     let (kind, cost) = text.split_once('=').ok_or("a cost looks like fence=2")?;
     let kind = KindArg::from_str(kind.trim(), false)
         .map_err(|_| format!("there is no kind `{}`; known are fence, atomic and barrier", kind.trim()))?;
@@ -65,7 +65,7 @@ pub fn cost(text: &str) -> Result<(KindArg, u64), String> {
     }
 }
 
-pub fn run(args: &FenceArgs, terminal: &Terminal) -> Exit {
+pub(crate) fn run(args: &FenceArgs, terminal: &Terminal) -> Exit {
     if args.output.is_some() && args.search.files.len() > 1 {
         terminal.error("--output writes one program, and there are several files");
         return Exit::BadInput;
@@ -95,6 +95,9 @@ fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Termin
         Ok(Loaded::Model(model)) => return dve::fence::run(file, &model, args, &limits, terminal),
         Err(exit) => return exit,
     };
+    if !source.formulas.is_empty() {
+        terminal.warning(&format!("{}: changes are not held to formulas (ltl)", file.display()));
+    }
     let task = match task(file, source, args, &limits) {
         Ok(task) => task,
         Err(message) => {
@@ -113,7 +116,7 @@ fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Termin
     };
     match result {
         Ok(repair) => {
-            show(&task, args, &repair, terminal).max(write(&task, args, &repair, &limits, terminal))
+            show(&task, args, &repair, &limits, terminal).max(write(&task, args, &repair, &limits, terminal))
         }
         Err(bug) => terminal.internal_error(file, &bug.to_string()),
     }
@@ -133,9 +136,15 @@ fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs, limits: &Limits) -
             return Err("there is no property to repair the program for: use --for robustness".to_string());
         }
         Some(AimArg::Property) => Aim::Property,
+        None if !stated && program.no_hang().is_some() => Aim::NoHang,
         None if has_property => Aim::Property,
         None => Aim::Robustness,
     };
+    if matches!(aim, Aim::Robustness | Aim::Triangular)
+        && let Some(why) = answer::refused(Question::Robust, program, &args.search.options())
+    {
+        return Err(why);
+    }
     let mapped = source_map(file, &source, &args.search.input, limits)?;
     let (text, per) = match args.per_thread || of_one_copy(program, &mapped, args) {
         true => (SourceMap::per_thread(program), Per::Thread),
@@ -149,7 +158,7 @@ fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs, limits: &Limits) -
 }
 
 /// Where the text lies in the program. A limit that is reached here is for the engines to tell.
-pub fn source_map(
+pub(crate) fn source_map(
     file: &Path,
     source: &Source,
     args: &InputArgs,
@@ -157,7 +166,7 @@ pub fn source_map(
 ) -> Result<SourceMap, String> {
     let format = input::format(file, args)?;
     let define = args.parameters()?;
-    let reading = Reading { define: &define, stretches: &[], limits };
+    let reading = Reading::of_text(&define, limits);
     match (format.source_map)(&source.text, &source.program, &reading) {
         Ok(map) => Ok(map),
         Err(Unread::Limit(_)) => Ok(SourceMap::per_thread(&source.program)),
@@ -189,7 +198,7 @@ fn allowed(program: &Program, text: &SourceMap, args: &FenceArgs) -> Result<Allo
 }
 
 /// What a change of this kind costs, if it is allowed.
-pub fn price(args: &FenceArgs, kind: KindArg) -> Option<u64> {
+pub(crate) fn price(args: &FenceArgs, kind: KindArg) -> Option<u64> {
     let said = args.cost.iter().rev().find(|(k, _)| *k == kind);
     args.with.contains(&kind).then(|| said.map_or(1, |(_, cost)| *cost))
 }
@@ -227,7 +236,8 @@ fn labelled(program: &Program, text: &SourceMap, place: &str) -> Result<Vec<(Thr
     threads(program, text, name)?.into_iter().map(at).collect()
 }
 
-fn show(task: &Task, args: &FenceArgs, repair: &Repair, terminal: &Terminal) -> Exit {
+fn show(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, terminal: &Terminal) -> Exit {
+    let prevented = prevented(task, args, repair, limits);
     let own = args.prune.then(|| repair::own_fences(&task.source.program, &task.text));
     // The lines of a program that is data are those of the text that it once came from.
     let is_data = input::format(task.file, &args.search.input).is_ok_and(|format| !format.lines);
@@ -241,8 +251,45 @@ fn show(task: &Task, args: &FenceArgs, repair: &Repair, terminal: &Terminal) -> 
         own: own.as_deref(),
         text: &task.text,
         per: task.per,
+        prevented: &prevented,
     };
     answer::show(&report::fence::document(&patient, repair, limits::peak_kb()), &args.search, terminal)
+}
+
+/// For pages: the run that each change prevents. Nothing where a limit is reached, or the rest of the changes would do.
+fn prevented(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits) -> Vec<Prevented> {
+    let Answer::Holds(enough) = &repair.answer else { return vec![] };
+    if args.search.output.html.is_none() || args.prune {
+        return vec![];
+    }
+    let without = |change: usize| {
+        let mut others = enough.sets[0].clone();
+        others.remove(change);
+        let program = repair::apply(&task.source.program, &changes(&others)).ok()?;
+        let run = counterexample(&program, repair.aim, &task.options, limits)?;
+        Some(Prevented { change, program, run })
+    };
+    (0..enough.sets[0].len()).filter_map(without).collect()
+}
+
+/// A run that is against the aim.
+fn counterexample(program: &Program, aim: Aim, options: &Options, limits: &Limits) -> Option<Counterexample> {
+    match aim {
+        Aim::Robustness => match engine::robust(program, options, limits).ok()?.answer {
+            Answer::Fails(witness) => Some(Counterexample::Witness(witness)),
+            _ => None,
+        },
+        Aim::Triangular => match engine::triangular(program, options, limits).ok()?.answer {
+            Answer::Fails(race) => Some(Counterexample::Race(race)),
+            _ => None,
+        },
+        Aim::Property => match engine::check(program, &Goal::of(program), options, limits).ok()?.answer {
+            Answer::Fails(trace) => Some(Counterexample::Trace(trace)),
+            _ => None,
+        },
+        // Its runs are those of yet another program.
+        Aim::NoHang => None,
+    }
 }
 
 /// As it is written beside the program's first instruction.
@@ -281,7 +328,7 @@ fn repaired(
     let program = repair::apply(&task.source.program, &changes(set))
         .map_err(|wrong| wrong.iter().map(|w| w.to_string()).collect::<Vec<_>>().join("; "))?;
     let define = args.search.input.parameters()?;
-    let reading = Reading { define: &define, stretches: &[], limits };
+    let reading = Reading::of_text(&define, limits);
     if from == to {
         let patched = match insertions(set) {
             Some(places) => from.inserted(&task.source.text, &places, &program, &reading),
@@ -364,7 +411,7 @@ fn reread(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits) -> Result
     let format = input::format_of(path).or_else(|_| input::format(task.file, given)).map_err(unread)?;
     let bytes = std::fs::read(path).map_err(|e| unread(e.to_string()))?;
     let read = |define: &[_]| {
-        format.parse(&bytes, &Reading { define, stretches: &[], limits }).map(|(input, _)| input.program)
+        format.parse(&bytes, &Reading::of_text(define, limits)).map(|(input, _)| input.program)
     };
     let define = given.parameters().map_err(unread)?;
     read(&define).or_else(|first| if define.is_empty() { Err(first) } else { read(&[]) })

@@ -9,7 +9,12 @@ use std::cell::RefCell;
 use std::path::Path;
 
 /// The program in one piece; none if it includes nothing.
-pub fn splice(path: &Path, bytes: &[u8], limits: &Limits, color: bool) -> Result<Option<Spliced>, Failure> {
+pub(crate) fn splice(
+    path: &Path,
+    bytes: &[u8],
+    limits: &Limits,
+    color: bool,
+) -> Result<Option<Spliced>, Failure> {
     let Ok(text) = str::from_utf8(bytes) else { return Ok(None) };
     if !text.contains("include") {
         return Ok(None);
@@ -44,7 +49,7 @@ fn file(path: &Path, text: String) -> IncludedFile {
 }
 
 /// What is wrong, each in the file where it stands.
-pub fn render(name: &str, spliced: &Spliced, diagnostics: &[Diagnostic], color: bool) -> String {
+pub(crate) fn render(name: &str, spliced: &Spliced, diagnostics: &[Diagnostic], color: bool) -> String {
     let one = |diagnostic: &Diagnostic| match &diagnostic.span {
         None => diagnose::render(name, "", std::slice::from_ref(diagnostic), color),
         Some(span) => {

@@ -1,13 +1,19 @@
 //! From a path to a program: finds the format, reads the bytes, and shows whatever is wrong with them.
 
+use super::compile::{self, Language};
 use super::terminal::Terminal;
-use super::{Exit, InputArgs, diagnose, includes};
+use super::{Exit, InputArgs, diagnose, includes, written};
 use crate::dve::System;
 use crate::front::formats::{self, Contents, Format, Reading};
-use crate::front::{Diagnostic, Unread};
+use crate::front::tso;
+use crate::front::{Diagnostic, Input, Unread, elf};
 use crate::model::Program;
+use crate::model::Stretch;
+use crate::model::datatype::DataType;
+use crate::model::formula::StatedFormula;
 use crate::model::litmus::Litmus;
-use crate::query::{Limit, Limits};
+use crate::query::{Axioms, Limit, Limits};
+use crate::report::page::ProgramText;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::{self, Read};
 use std::path::Path;
@@ -23,34 +29,41 @@ const CHUNK_BYTES: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A program with what is asked of its final states, and the warnings about it.
-pub struct Test {
+pub(crate) struct Test {
     pub program: Program,
     pub litmus: Litmus,
+    /// What pages show of the file.
+    pub text: Option<ProgramText>,
     pub warnings: String,
 }
 
 /// A program of any format, with what a litmus test says beside it.
-pub struct Source {
+pub(crate) struct Source {
     pub program: Program,
+    /// What the file asks of infinite runs.
+    pub formulas: Vec<StatedFormula>,
     /// The file's name without what is around it.
     pub name: String,
     pub text: String,
+    /// Where the lines of the text come from, if not all from one file.
+    pub stretches: Vec<Stretch>,
     pub litmus: Option<Litmus>,
 }
 
 /// A DVE model.
-pub struct DveSource {
+pub(crate) struct DveSource {
     pub system: System,
+    pub text: String,
 }
 
 /// What a file holds.
-pub enum Loaded {
+pub(crate) enum Loaded {
     Program(Box<Source>),
     Model(DveSource),
 }
 
 /// Why there is no program.
-pub enum Failure {
+pub(crate) enum Failure {
     /// A sentence about the file.
     Said(String),
     /// The places in it that are wrong, as they are shown.
@@ -66,7 +79,7 @@ impl From<Limit> for Failure {
 
 /// The program, with its warnings shown. An error has been shown where it is the file's; `unknown` shows a
 /// limit.
-pub fn read(
+pub(crate) fn read(
     path: &Path,
     args: &InputArgs,
     limits: &Limits,
@@ -77,7 +90,7 @@ pub fn read(
 }
 
 /// The same with whatever else is known.
-pub fn read_any(
+pub(crate) fn read_any(
     path: &Path,
     args: &InputArgs,
     limits: &Limits,
@@ -97,7 +110,7 @@ fn program(path: &Path, loaded: Loaded) -> Result<Source, String> {
 }
 
 /// A program or a model.
-pub fn read_loaded(
+pub(crate) fn read_loaded(
     path: &Path,
     args: &InputArgs,
     limits: &Limits,
@@ -107,11 +120,16 @@ pub fn read_loaded(
     let (loaded, warnings) = load(path, args, limits, terminal.color_errors)
         .map_err(|failure| shown(failure, terminal, unknown))?;
     terminal.complain(&warnings);
+    let mut parts = terminal.parts();
+    if parts.wanted && format(path, args).is_ok_and(|format| format.lines) {
+        parts.text = Some(written::text_of(&loaded));
+    }
+    drop(parts);
     Ok(loaded)
 }
 
 /// The bytes of a file that is no program. An error has been shown; `unknown` shows a limit.
-pub fn read_bytes(
+pub(crate) fn read_bytes(
     path: &Path,
     limits: &Limits,
     terminal: &Terminal,
@@ -130,8 +148,13 @@ fn shown(failure: Failure, terminal: &Terminal, unknown: impl FnOnce(&Limit) -> 
     Exit::BadInput
 }
 
+/// A program or a model, and the warnings about it. Whatever is wrong comes back as text.
+pub(crate) fn load_any(path: &Path, args: &InputArgs, limits: &Limits) -> Result<(Loaded, String), Failure> {
+    load(path, args, limits, false)
+}
+
 /// The program with whatever else is known, and its warnings. Whatever is wrong comes back as text.
-pub fn load_program(
+pub(crate) fn load_program(
     path: &Path,
     args: &InputArgs,
     limits: &Limits,
@@ -143,31 +166,97 @@ pub fn load_program(
 
 /// The program and what is asked of its final states. Whatever is wrong comes back as text, for many files
 /// are read side by side and shown in their order.
-pub fn read_test(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<Test, Failure> {
-    let (Source { program, name, litmus, .. }, warnings) = load_program(path, args, limits, color)?;
+pub(crate) fn read_test(
+    path: &Path,
+    args: &InputArgs,
+    limits: &Limits,
+    color: bool,
+) -> Result<Test, Failure> {
+    let (Source { program, name, litmus, text, stretches, .. }, warnings) =
+        load_program(path, args, limits, color)?;
+    let text = format(path, args).is_ok_and(|format| format.lines).then(|| written::lines(&text, &stretches));
     let litmus = litmus.or_else(|| Litmus::of(&program, &name)).ok_or_else(|| {
         let one = "final states are listed for one property (exists, never or forall), not none or more";
         Failure::Said(format!("{}: {one}", path.display()))
     })?;
-    Ok(Test { program, litmus, warnings })
+    Ok(Test { program, litmus, text, warnings })
 }
 
 /// The name of a file without what is around it.
-pub fn stem(path: &Path) -> String {
+pub(crate) fn stem(path: &Path) -> String {
     path.file_stem().map_or("-".into(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// Why the file says too little for this model, if its format does: some know one kind of fence alone.
+pub(crate) fn says_fences(path: &Path, args: &InputArgs, model: Axioms) -> Result<(), String> {
+    let format = format(path, args)?;
+    match format.fence_kinds || matches!(model, Axioms::Sc | Axioms::Tso) {
+        true => Ok(()),
+        false => Err(format!(
+            "{}: the {} format does not say what fences order, which --model {} asks for",
+            path.display(),
+            format.what,
+            model.name()
+        )),
+    }
+}
+
+/// A data type and its tests, with warnings shown. An error has been shown; `unknown` shows a limit.
+pub(crate) fn read_datatype(
+    path: &Path,
+    args: &InputArgs,
+    limits: &Limits,
+    terminal: &Terminal,
+    unknown: impl FnOnce(&Limit) -> Exit,
+) -> Result<(DataType, String), Exit> {
+    let name = path.display().to_string();
+    let read = || -> Result<(DataType, String, String), Failure> {
+        let bytes = bytes(path, limits)?;
+        let text = String::from_utf8(bytes).map_err(|_| Failure::Said(format!("{name}: this is no text")))?;
+        let define = args.parameters().map_err(Failure::Said)?;
+        let shown = |all: &[Diagnostic]| diagnose::render(&name, &text, all, terminal.color_errors);
+        match tso::read_datatype(&text, &[], &define, limits) {
+            Ok((datatype, warnings)) => {
+                let warnings = shown(&warnings);
+                Ok((datatype, text, warnings))
+            }
+            Err(Unread::Limit(limit)) => Err(Failure::Limit(limit)),
+            Err(Unread::Wrong(wrong)) => Err(Failure::Shown(shown(&wrong))),
+        }
+    };
+    let (datatype, text, warnings) = read().map_err(|failure| shown(failure, terminal, unknown))?;
+    terminal.complain(&warnings);
+    Ok((datatype, text))
 }
 
 /// The program with whatever else is known, and its warnings as they are shown.
 fn load(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<(Loaded, String), Failure> {
     let name = path.display().to_string();
-    let format = format(path, args).map_err(Failure::Said)?;
+    if path.is_dir() {
+        return Err(Failure::Said(format!("{name}: this is a directory, not a program")));
+    }
+    // Machine code is known by its first bytes, and may have any name.
+    let read_first =
+        args.from.is_none() && format_of(path).map_or(true, |f| f.name != "dve") && path.is_file();
+    let early = if read_first { Some(code(path, args, limits)?) } else { None };
+    let by_bytes = early.as_ref().and_then(|bytes| formats::of_bytes(bytes));
+    if let Some(kind) = early.as_ref().and_then(|bytes| elf::foreign(bytes)) {
+        return Err(Failure::Said(format!(
+            "{name}: this is {kind}; machine code is read from ELF files for x86-64 alone"
+        )));
+    }
+    let format = by_bytes.map_or_else(|| format(path, args), Ok).map_err(Failure::Said)?;
     // What is defined for a model are expressions over its states, which is for those who ask for them.
     let is_model = format.holds_models();
     if !format.parameters && !is_model && !args.define.is_empty() {
         let why = "only programs in the native language have parameters to define with -D";
         return Err(Failure::Said(format!("{name}: {why}")));
     }
-    let bytes = bytes(path, limits)?;
+    let bytes = early.map_or_else(|| bytes(path, limits), Ok)?;
+    let is_code = format.name == "elf";
+    if let Some(option) = args.code.given().filter(|option| !(is_code || is_model && *option == "--forbid")) {
+        return Err(Failure::Said(format!("{name}: {option} is for machine code")));
+    }
     let spliced = match format.includes && path != Path::new(STANDARD_INPUT) {
         true => includes::splice(path, &bytes, limits, color)?,
         false => None,
@@ -179,7 +268,16 @@ fn load(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<(
         None => diagnose::render(&name, &String::from_utf8_lossy(&bytes), diagnostics, color),
     };
     let define = if is_model { vec![] } else { args.parameters().map_err(Failure::Said)? };
-    let reading = Reading { define: &define, stretches, limits };
+    let linked: Vec<(String, Vec<u8>)> = args
+        .code
+        .linked
+        .iter()
+        .map(|path| Ok((path.display().to_string(), code(path, args, limits)?)))
+        .collect::<Result<_, Failure>>()?;
+    let linked: Vec<elf::CodeFile> =
+        linked.iter().map(|(name, bytes)| elf::CodeFile { name, bytes }).collect();
+    let code = args.code.options();
+    let reading = Reading { define: &define, stretches, code: Some((&code, &linked)), name: &name, limits };
     let contents = format.contents(read, &reading).map_err(|e| match e {
         Unread::Limit(limit) => Failure::Limit(limit),
         Unread::Wrong(wrong) => Failure::Shown(shown(&wrong)),
@@ -187,22 +285,50 @@ fn load(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<(
     let (input, litmus) = match contents {
         Contents::Program(program) => *program,
         Contents::System(system, warnings) => {
-            return Ok((Loaded::Model(DveSource { system }), shown(&warnings)));
+            let (warnings, text) = (shown(&warnings), String::from_utf8(bytes).unwrap_or_default());
+            return Ok((Loaded::Model(DveSource { system, text }), warnings));
         }
     };
     let warnings = shown(&input.warnings);
     // Of a file that is no text, nothing is ever shown or changed by its lines.
-    let text = spliced.map_or_else(|| String::from_utf8(bytes).unwrap_or_default(), |s| s.text);
-    let source = Source { program: input.program, name: stem(path), text, litmus };
+    let (text, stretches) = match spliced {
+        Some(spliced) => (spliced.text, spliced.stretches),
+        None => (String::from_utf8(bytes).unwrap_or_default(), vec![]),
+    };
+    let Input { program, formulas, .. } = input;
+    let source = Source { program, formulas, name: stem(path), text, stretches, litmus };
     Ok((Loaded::Program(Box::new(source)), warnings))
 }
 
+/// Does the file begin as machine code does?
+pub(crate) fn is_code(path: &Path) -> bool {
+    let mut first = [0; 8];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    path.is_file() && read.is_ok() && elf::is_code(&first)
+}
+
+/// The bytes of a file, or those of the object file that is made of a source.
+fn code(path: &Path, args: &InputArgs, limits: &Limits) -> Result<Vec<u8>, Failure> {
+    if let Some(object) = args.code.compiled.get(path) {
+        return Ok(object.clone());
+    }
+    match Language::of(path) {
+        Some(Language::Assembly) => compile::object(path, Language::Assembly, None, &[], limits),
+        Some(_) => {
+            let name = path.display();
+            let how = "is compiled first: `overtake cc` does that";
+            Err(Failure::Said(format!("{name}: this is source code, which {how}")))
+        }
+        None => bytes(path, limits),
+    }
+}
+
 /// What the user says the format is, or else the file's name.
-pub fn format(path: &Path, args: &InputArgs) -> Result<&'static Format, String> {
+pub(crate) fn format(path: &Path, args: &InputArgs) -> Result<&'static Format, String> {
     args.from.map_or_else(|| format_of(path), Ok)
 }
 
-pub fn format_of(path: &Path) -> Result<&'static Format, String> {
+pub(crate) fn format_of(path: &Path) -> Result<&'static Format, String> {
     formats::of_path(path).ok_or_else(|| match path == Path::new(STANDARD_INPUT) {
         true => "standard input needs --from to say what it is".to_string(),
         false => {
@@ -216,7 +342,7 @@ pub fn format_of(path: &Path) -> Result<&'static Format, String> {
 }
 
 /// Names of formats, as an option takes them.
-pub fn format_parser(
+pub(crate) fn format_parser(
     formats: impl Iterator<Item = &'static Format>,
 ) -> impl TypedValueParser<Value = &'static Format> {
     let value = |format: &'static Format| PossibleValue::new(format.name).help(help(format));

@@ -15,10 +15,10 @@ const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 const IMPATIENT: i32 = 130;
 
 /// Ctrl-C ends the running searches, which then tell what they know; a second one ends the process.
-pub struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    pub fn new() -> Interrupt {
+    pub(crate) fn new() -> Interrupt {
         let cancelled = Arc::new(AtomicBool::new(false));
         for signal in SIGNALS {
             // Handlers run in this order, so the first signal is not taken for a second one. Without them
@@ -30,7 +30,7 @@ impl Interrupt {
     }
 
     /// From now on, Ctrl-C is for these too. One that has come already is not forgotten.
-    pub fn watch(&self, limits: Limits) -> Arc<Limits> {
+    pub(crate) fn watch(&self, limits: Limits) -> Arc<Limits> {
         Arc::new(Limits { cancelled: self.0.clone(), ..limits })
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 const PROC_BYTES: usize = 8 << 10;
 
 /// `60s`, `500ms`, `2m`, `1h`; a bare number is seconds.
-pub fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text);
     let scale = match unit {
         "" | "s" => 1.0,
@@ -21,7 +21,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// `4GiB`, `512MiB`, `64M`; a bare number is bytes.
-pub fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text);
     let scale: f64 = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1.0,
@@ -46,14 +46,14 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 /// `N=5`
-pub fn define(text: &str) -> Result<(String, i64), String> {
+pub(crate) fn define(text: &str) -> Result<(String, i64), String> {
     let (name, value) = definition(text)?;
     let value = value.parse().map_err(|_| format!("`{value}` is not a 64-bit integer"))?;
     Ok((name, value))
 }
 
 /// `N=5`, or any text behind the name.
-pub fn definition(text: &str) -> Result<(String, String), String> {
+pub(crate) fn definition(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, for example N=5")?;
     match name.trim() {
         "" => Err("expected NAME=VALUE, for example N=5".to_string()),
@@ -61,7 +61,7 @@ pub fn definition(text: &str) -> Result<(String, String), String> {
     }
 }
 
-pub fn workers(text: &str) -> Result<usize, String> {
+pub(crate) fn workers(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n @ 1..=256) => Ok(n),
         _ => Err("expected a number from 1 to 256".to_string()),
@@ -69,7 +69,7 @@ pub fn workers(text: &str) -> Result<usize, String> {
 }
 
 /// What to stay below if the user does not say: most of the memory that is free now.
-pub fn default_memory() -> Option<u64> {
+pub(crate) fn default_memory() -> Option<u64> {
     let free = field("/proc/meminfo", "MemAvailable:").map(|kb| kb << 10);
     let allowed = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let allowed = allowed.and_then(|text| text.trim().parse().ok());
@@ -78,7 +78,7 @@ pub fn default_memory() -> Option<u64> {
 }
 
 /// The most memory that the process has used so far, in KiB.
-pub fn peak_kb() -> Option<u64> {
+pub(crate) fn peak_kb() -> Option<u64> {
     field("/proc/self/status", "VmHWM:")
 }
 

@@ -4,14 +4,15 @@
 use super::input::Source;
 use super::terminal::Terminal;
 use super::{CheckArgs, Exit, answer, diagnose, input, limits};
+use crate::certify::{LivenessOutcome, Refuted};
 use crate::front::Unread;
 use crate::front::formats::Reading;
 use crate::front::ltl::{self, Grouping, NamedFormula};
+use crate::model::formula::{MOST_PROPOSITIONS, StatedFormula};
 use crate::model::{Atom, BinOp, Expr, Pred, Program};
-use crate::query::{Limits, Model};
+use crate::query::{Limits, Model, Verdict};
 use crate::report;
 use crate::report::liveness::LivenessAsked;
-use crate::temporal::automaton::MOST_PROPOSITIONS;
 use crate::temporal::program::{LivenessOptions, ProgramFormula, formula};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ const BUFFER: usize = 8;
 /// The proposition that all threads have ended.
 const TERMINATED: &str = "terminated";
 
-pub fn run(
+pub(crate) fn run(
     file: &Path,
     source: &Source,
     text: &str,
@@ -33,6 +34,9 @@ pub fn run(
         Ok(model) => model,
         Err(why) => return refused(file, &why, terminal),
     };
+    if let Some(why) = refusal(&source.program, model) {
+        return refused(file, &why, terminal);
+    }
     let named = match ltl::formula(text, Grouping::Precedence, limits) {
         Ok(named) => named,
         Err(unread) => return complain("--ltl", text, &unread, terminal),
@@ -45,8 +49,7 @@ pub fn run(
         Ok(asked) => asked,
         Err(exit) => return exit,
     };
-    let buffer = if model == Model::Sc { 0 } else { args.buffer.unwrap_or(BUFFER) };
-    let options = LivenessOptions { model, buffer, fair: !args.dve.no_fairness() };
+    let options = options(model, args);
     let outcome = {
         let _progress = (!args.search.json && !args.search.quiet).then(|| terminal.progress(limits));
         formula(&source.program, &asked, options, limits)
@@ -60,6 +63,43 @@ pub fn run(
         }
         Err(bug) => terminal.internal_error(file, &bug.to_string()),
     }
+}
+
+fn options(model: Model, args: &CheckArgs) -> LivenessOptions {
+    let fair = !args.dve.no_fairness();
+    LivenessOptions { buffer: args.buffer.unwrap_or(usual(model).buffer), fair, ..usual(model) }
+}
+
+fn usual(model: Model) -> LivenessOptions {
+    LivenessOptions { model, buffer: if model == Model::Sc { 0 } else { BUFFER }, fair: true }
+}
+
+/// The worst that comes of the formulas that the file states.
+pub(super) fn worst(source: &Source, model: Model, limits: &Limits) -> Result<Verdict, Refuted> {
+    let each = source.formulas.iter().map(|stated| {
+        let outcome = formula(&source.program, &ProgramFormula::of(stated), usual(model), limits)?;
+        Ok(outcome.answer.verdict())
+    });
+    each.collect::<Result<Vec<_>, Refuted>>().map(|all| all.into_iter().max().unwrap_or(Verdict::Holds))
+}
+
+/// Does what the file states hold?
+pub(super) fn stated(
+    program: &Program,
+    asked: &StatedFormula,
+    model: Model,
+    args: &CheckArgs,
+    limits: &Limits,
+) -> Result<LivenessOutcome, Refuted> {
+    formula(program, &ProgramFormula::of(asked), options(model, args), limits)
+}
+
+/// Why formulas cannot be asked of the program: a thread that waits for all buffers may wait for ever in a fair run,
+/// where they should be drained in one step.
+pub(super) fn refusal(program: &Program, model: Model) -> Option<String> {
+    let (_, edge) = program.membarrier().filter(|_| model == Model::Tso)?;
+    let line = program.place(edge.line);
+    Some(format!("formulas are not asked of programs with a `membarrier` (line {line})"))
 }
 
 fn refused(file: &Path, why: &str, terminal: &Terminal) -> Exit {
@@ -98,7 +138,7 @@ fn resolved(
             continue;
         }
         let with = format!("{}\nforbid {name}\n", source.text);
-        let read = format.parse(with.as_bytes(), &Reading { define: &define, stretches: &[], limits });
+        let read = format.parse(with.as_bytes(), &Reading::of_text(&define, limits));
         let (input, _) =
             read.map_err(|unread| complain(&format!("--ltl {{{name}}}"), &with, &unread, terminal))?;
         match input.program.properties().last() {

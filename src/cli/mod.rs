@@ -7,14 +7,20 @@
 //! code.
 
 mod answer;
+mod cc;
 mod certificate;
 mod check;
+mod code;
 #[cfg(all(feature = "compare", target_os = "linux"))]
 mod compare;
+mod compile;
 mod convert;
+mod datatype;
+mod definitions;
 pub mod diagnose;
 mod dve;
 pub mod expectations;
+mod explore;
 mod fence;
 mod includes;
 mod input;
@@ -23,16 +29,18 @@ mod limits;
 mod liveness;
 mod outcomes;
 mod reductions;
+mod replay;
 mod robust;
 mod show;
 mod side_by_side;
 mod terminal;
 mod test;
+mod written;
 
 use self::reductions::Without;
-use crate::engine::{Choice, Options, Pruning};
+use crate::engine::{Options, Pruning};
 use crate::front::formats::{self, Format};
-use crate::query::{Limits, Model};
+use crate::query::{Axioms, Limits, Model};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -71,6 +79,9 @@ pub struct Cli {
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     color: When,
+    /// Letters in a line; by default those of the terminal
+    #[arg(long, global = true, value_name = "N")]
+    width: Option<usize>,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 safe, robust or race-free, 10 violated, not robust or racy, 5 unknown (a limit was reached), \
@@ -84,20 +95,31 @@ const EXIT_CODES: &str = "Exit codes: 0 safe, robust or race-free, 10 violated, 
 enum Command {
     /// Is a forbidden state reachable?
     Check(CheckArgs),
+    /// Compiles sources in C, C++ or Rust at several levels of optimisation, and checks what comes of them
+    #[command(after_help = cc::COMPILERS)]
+    Cc(Box<cc::CcArgs>),
     /// Do SC and TSO have the same behaviours?
     Robust(RobustArgs),
     /// Is a certificate right?
     Verify(VerifyArgs),
+    /// Is a run out of an answer of --json one of the program?
+    #[command(after_help = replay::REPLAYED)]
+    Replay(replay::ReplayArgs),
+    /// Shows a program in the browser, to walk through by hand
+    Explore(explore::ExploreArgs),
     /// Which fewest fences repair the program?
     #[command(after_help = fence::PLACES)]
     Fence(FenceArgs),
+    /// Does a concurrent data type behave like a serial one, and which fences does it need?
+    #[command(after_help = datatype::AFTER_HELP)]
+    Datatype(datatype::DatatypeArgs),
     /// Lists all final states, in the shape of herd's output (litmus tests)
     #[command(after_help = outcomes::COUNTS)]
     Outcomes(OutcomesArgs),
     /// Shows a program: its memory, its threads step by step, what each may still touch
-    Show(ShowArgs),
+    Show(show::ShowArgs),
     /// Writes a program in another format
-    Convert(ConvertArgs),
+    Convert(convert::ConvertArgs),
     /// Do programs do what their files say they do?
     #[command(after_help = test::EXPECTATIONS)]
     Test(TestArgs),
@@ -118,7 +140,7 @@ enum When {
     Never,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct InputArgs {
     /// The format of the input; by default what the file's extension says
     #[arg(long, value_name = "FORMAT", value_parser = input::format_parser(formats::readable()))]
@@ -126,9 +148,18 @@ struct InputArgs {
     /// Gives a parameter of the program a value, or, for DVE models, an expression a name
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = limits::definition)]
     define: Vec<(String, String)>,
+    #[command(flatten)]
+    code: code::CodeArgs,
 }
 
 impl InputArgs {
+    /// The definitions as scripts get them: a number where it is one.
+    fn defined(&self) -> serde_json::Value {
+        let number = |text: &String| text.parse::<i64>().ok().map(serde_json::Value::from);
+        let value = |text: &String| number(text).unwrap_or_else(|| text.clone().into());
+        self.define.iter().map(|(name, text)| (name.clone(), value(text))).collect()
+    }
+
     /// The definitions as a program has them: whole numbers.
     fn parameters(&self) -> Result<Vec<(String, i64)>, String> {
         self.define.iter().map(|(name, text)| limits::define(&format!("{name}={text}"))).collect()
@@ -137,7 +168,7 @@ impl InputArgs {
 
 // What a command may spend on a file, reading it included. (Not a doc comment, as with all arguments that are
 // flattened: clap would take it for the help of the command that they are flattened into.)
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct LimitArgs {
     /// Gives up on a file after this time, for example 60s or 500ms
     #[arg(long, value_name = "TIME", value_parser = limits::duration)]
@@ -159,7 +190,7 @@ impl LimitArgs {
 }
 
 // What all commands that search have in common.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct SearchArgs {
     /// Programs to look at; `-` is standard input (with --from)
     #[arg(required = true, value_name = "FILE")]
@@ -185,17 +216,18 @@ struct SearchArgs {
     verbose: bool,
     #[command(flatten)]
     without: Without,
+    #[command(flatten)]
+    output: written::OutputArgs,
+    /// This is one of several files, and so named.
+    #[arg(skip)]
+    among_others: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct CheckArgs {
-    #[command(flatten)]
-    search: SearchArgs,
     /// The memory model; by default tso, and sc for DVE models
     #[arg(long, value_enum)]
     model: Option<ModelArg>,
-    #[command(flatten)]
-    dve: dve::DveArgs,
     /// Asks about this property alone: by its number, counted from 1 in the order of the file, or by its name.
     /// The asserts of one line are one property
     #[arg(long, value_name = "N|NAME")]
@@ -205,7 +237,7 @@ struct CheckArgs {
     hang: bool,
     /// How to look for the answer
     #[arg(long, value_parser = check::engine(), default_value = "auto")]
-    engine: Choice,
+    engine: check::EngineArg,
     /// Bounds every store buffer to K entries (explicit engine); `safe` then means that none ever needed more
     #[arg(long, value_name = "K")]
     buffer: Option<usize>,
@@ -225,12 +257,14 @@ struct CheckArgs {
     /// Writes a certificate of the answer to this file, for `overtake verify`
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-struct RobustArgs {
     #[command(flatten)]
     search: SearchArgs,
+    #[command(flatten)]
+    dve: dve::DveArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+struct RobustArgs {
     /// Lists every pair of a store and a load that overtakes it with effect, not one alone
     #[arg(long, conflicts_with = "triangular")]
     all: bool,
@@ -240,6 +274,8 @@ struct RobustArgs {
     /// Writes a certificate of the answer to this file, for `overtake verify`
     #[arg(long, value_name = "FILE", conflicts_with = "triangular")]
     certificate: Option<PathBuf>,
+    #[command(flatten)]
+    search: SearchArgs,
 }
 
 #[derive(Debug, Args)]
@@ -257,10 +293,8 @@ struct VerifyArgs {
     json: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct FenceArgs {
-    #[command(flatten)]
-    search: SearchArgs,
     /// What the repaired program is to be; by default `property` if the file has one, else `robustness`
     #[arg(long = "for", value_enum, value_name = "AIM")]
     aim: Option<fence::AimArg>,
@@ -273,8 +307,6 @@ struct FenceArgs {
     /// Lists all sets of the least cost
     #[arg(long)]
     all: bool,
-    #[command(flatten)]
-    dve: dve::RepairArgs,
     /// Counts places of each thread by itself, also where threads come from one template
     #[arg(long)]
     per_thread: bool,
@@ -293,15 +325,22 @@ struct FenceArgs {
     /// Writes the repaired program to this file, reads it again and checks it again
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-struct OutcomesArgs {
     #[command(flatten)]
     search: SearchArgs,
+    #[command(flatten)]
+    dve: dve::RepairArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+struct OutcomesArgs {
     /// The memory model
     #[arg(long, value_enum, default_value_t)]
     model: ModelArg,
+    /// Who looks for the states: the explorer, or a SAT solver by the axioms of the model
+    #[arg(long, value_parser = ["explicit", "sat"], default_value = "explicit")]
+    engine: String,
+    #[command(flatten)]
+    search: SearchArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -311,6 +350,12 @@ enum ModelArg {
     /// x86's total store order
     #[default]
     Tso,
+    /// Partial store order; locked instructions wait for earlier stores (--engine sat)
+    Pso,
+    /// The same, and locked instructions do not wait (--engine sat)
+    PsoSparc,
+    /// More relaxed than any processor (--engine sat)
+    Relaxed,
     /// One slot for each process and element, in which a write waits (DVE models)
     Slots,
 }
@@ -322,7 +367,21 @@ impl ModelArg {
             ModelArg::Sc => Ok(Model::Sc),
             ModelArg::Tso => Ok(Model::Tso),
             ModelArg::Slots => Err("--model slots is for DVE models".to_string()),
+            ModelArg::Pso | ModelArg::PsoSparc | ModelArg::Relaxed => {
+                Err("--model pso, pso-sparc and relaxed are for `check` and `outcomes` with --engine sat"
+                    .to_string())
+            }
         }
+    }
+
+    /// As a program knows it, by its axioms.
+    fn axioms(self) -> Result<Axioms, String> {
+        Ok(match self {
+            ModelArg::Pso => Axioms::Pso,
+            ModelArg::PsoSparc => Axioms::PsoSparc,
+            ModelArg::Relaxed => Axioms::Relaxed,
+            ModelArg::Sc | ModelArg::Tso | ModelArg::Slots => self.of_programs()?.into(),
+        })
     }
 }
 
@@ -345,53 +404,6 @@ enum OrderArg {
 }
 
 #[derive(Debug, Args)]
-struct ShowArgs {
-    /// The program; `-` is standard input (with --from)
-    file: PathBuf,
-    #[command(flatten)]
-    input: InputArgs,
-    /// Writes the control-flow graphs for Graphviz instead
-    #[arg(long)]
-    dot: bool,
-    /// Shows the program that the lazy engine has after K rounds, with its delays built in, in the native
-    /// language
-    #[arg(long, value_name = "K")]
-    extend: Option<u64>,
-    /// Counts all states, transitions, deadlocks and errors instead
-    #[arg(long)]
-    states: bool,
-    /// The memory model for --states
-    #[arg(long, value_enum, requires = "states")]
-    model: Option<ModelArg>,
-    #[command(flatten)]
-    given: dve::GivenArgs,
-    /// Prints the counts as a JSON object
-    #[arg(long, requires = "states")]
-    json: bool,
-    #[command(flatten)]
-    limits: LimitArgs,
-}
-
-#[derive(Debug, Args)]
-struct ConvertArgs {
-    /// The program; `-` is standard input (with --from)
-    file: PathBuf,
-    #[command(flatten)]
-    input: InputArgs,
-    /// The format to write
-    #[arg(long, value_name = "FORMAT", value_parser = input::format_parser(formats::writable()))]
-    to: &'static Format,
-    /// One step per instruction, even where nobody can see the difference (only with --to promela)
-    #[arg(long)]
-    literal: bool,
-    /// Writes to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    #[command(flatten)]
-    limits: LimitArgs,
-}
-
-#[derive(Debug, Args)]
 struct TestArgs {
     /// Files, and folders with files, that say what is expected of them
     #[arg(required = true, value_name = "PATH")]
@@ -402,6 +414,9 @@ struct TestArgs {
     /// Files with warnings have failed
     #[arg(long)]
     deny_warnings: bool,
+    /// Writes a report as build servers read it (JUnit)
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// Prints what failed, and the summary
     #[arg(short, long)]
     quiet: bool,
@@ -413,6 +428,10 @@ struct TestArgs {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl TestArgs {
+    fn output(&self) -> written::OutputArgs {
+        written::OutputArgs { junit: self.junit.clone(), ..written::OutputArgs::default() }
+    }
+
     /// Time runs from now on.
     fn limits(&self) -> Limits {
         let LimitArgs { timeout, memory } = self.limits;
@@ -421,6 +440,14 @@ impl TestArgs {
 }
 
 impl SearchArgs {
+    /// Several files with machine code are one program.
+    fn link(&mut self) {
+        let is_code = |path: &PathBuf| input::is_code(path);
+        if self.input.from.is_none() && self.files.len() > 1 && self.files.iter().all(is_code) {
+            self.input.code.linked = self.files.split_off(1);
+        }
+    }
+
     fn options(&self) -> Options {
         let Without { reductions, no_static } = self.without;
         let default = self.threads.map_or_else(Options::default, Options::with_workers);
@@ -435,13 +462,17 @@ impl SearchArgs {
 impl Cli {
     /// Does what was asked.
     pub fn run(self) -> Exit {
-        let terminal = terminal::Terminal::new(self.color);
+        let terminal = terminal::Terminal::new(self.color, self.width);
         match self.command {
-            Command::Check(args) => check::run(&args, &terminal),
-            Command::Robust(args) => robust::run(&args, &terminal),
+            Command::Check(args) => definitions::shared(args, |a| &mut a.search, check::run, &terminal),
+            Command::Cc(args) => cc::run(*args, &terminal),
+            Command::Robust(args) => definitions::shared(args, |a| &mut a.search, robust::run, &terminal),
             Command::Verify(args) => certificate::verify(&args, &terminal),
-            Command::Fence(args) => fence::run(&args, &terminal),
-            Command::Outcomes(args) => outcomes::run(&args, &terminal),
+            Command::Explore(args) => explore::run(&args, &terminal),
+            Command::Replay(args) => replay::run(&args, &terminal),
+            Command::Fence(args) => definitions::shared(args, |a| &mut a.search, fence::run, &terminal),
+            Command::Outcomes(args) => definitions::shared(args, |a| &mut a.search, outcomes::run, &terminal),
+            Command::Datatype(args) => datatype::run(&args, &terminal),
             Command::Show(args) => show::run(&args, &terminal),
             Command::Convert(args) => convert::run(&args, &terminal),
             Command::Test(args) => test::run(&args, &terminal),

@@ -11,7 +11,7 @@ const WITHOUT_STATIC: &str =
 
 /// What was switched off.
 #[derive(Clone, Debug)]
-pub struct Without {
+pub(crate) struct Without {
     pub reductions: Reductions,
     pub no_static: bool,
 }

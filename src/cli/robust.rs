@@ -11,7 +11,7 @@ use crate::query::{Limit, Model, Question};
 use crate::report;
 use std::path::Path;
 
-pub fn run(args: &RobustArgs, terminal: &Terminal) -> Exit {
+pub(crate) fn run(args: &RobustArgs, terminal: &Terminal) -> Exit {
     if let Some(refusal) = certificate::refusal(args.certificate.as_deref(), &args.search) {
         terminal.error(refusal);
         return Exit::BadInput;
@@ -31,6 +31,10 @@ fn robust(file: &Path, args: &RobustArgs, interrupt: &Interrupt, terminal: &Term
         Err(exit) => return exit,
     };
     let (name, options) = (file.display().to_string(), search.options());
+    if let Some(why) = answer::refused(question, &program, &options) {
+        terminal.error(&format!("{name}: {why}"));
+        return Exit::BadInput;
+    }
     let progress = (!search.json && !search.quiet).then(|| terminal.progress(&limits));
     let shown = if *triangular {
         let found = engine::triangular(&program, &options, &limits);

@@ -3,16 +3,49 @@
 use super::input::{self, Loaded};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::{Exit, ShowArgs, dve, limits};
-use crate::engine::{self, Internal, Options};
+use super::{Exit, InputArgs, LimitArgs, ModelArg, dve, limits};
+use crate::engine::{self, Choice, Internal, Options};
 use crate::model::Program;
-use crate::query::{Goal, Limit, Limits};
+use crate::query::{Goal, Limit, Limits, Question};
 use crate::report::dve::Sizes;
 use crate::temporal::safety::StateSpace;
 use crate::temporal::space;
 use crate::{front, report};
+use clap::Args;
+use std::path::PathBuf;
 
-pub fn run(args: &ShowArgs, terminal: &Terminal) -> Exit {
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// The program; `-` is standard input (with --from)
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+    /// Writes the control-flow graphs for Graphviz instead
+    #[arg(long)]
+    pub(super) dot: bool,
+    /// Writes a picture of the control flow to this file instead
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dot", "extend", "states"])]
+    pub(super) svg: Option<PathBuf>,
+    /// Shows the program that the lazy engine has after K rounds, with its delays built in, in the native
+    /// language
+    #[arg(long, value_name = "K")]
+    pub(super) extend: Option<u64>,
+    /// Counts all states, transitions, deadlocks and errors instead
+    #[arg(long)]
+    pub(super) states: bool,
+    /// The memory model for --states
+    #[arg(long, value_enum, requires = "states")]
+    pub(super) model: Option<ModelArg>,
+    #[command(flatten)]
+    pub(super) given: dve::GivenArgs,
+    /// Prints the counts as a JSON object
+    #[arg(long, requires = "states")]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
+}
+
+pub(crate) fn run(args: &ShowArgs, terminal: &Terminal) -> Exit {
     let limits = Interrupt::new().watch(args.limits.limits());
     let unknown = |limit: &Limit| terminal.limit_reached(&args.file, limit);
     let program = match input::read_loaded(&args.file, &args.input, &limits, terminal, unknown) {
@@ -29,6 +62,16 @@ pub fn run(args: &ShowArgs, terminal: &Terminal) -> Exit {
             }
         };
     }
+    if let Some(path) = &args.svg {
+        let picture = report::pictures::control_flow(&program, &args.file.display().to_string());
+        return match std::fs::write(path, picture) {
+            Ok(()) => Exit::Good,
+            Err(e) => {
+                terminal.error(&format!("{}: {e}", path.display()));
+                Exit::BadInput
+            }
+        };
+    }
     match text(args, &program, terminal, &limits) {
         Ok(Ok(text)) => {
             terminal.print(&text);
@@ -40,7 +83,7 @@ pub fn run(args: &ShowArgs, terminal: &Terminal) -> Exit {
 }
 
 /// Shows how large a state space is, unless a limit was reached.
-pub fn sizes(args: &ShowArgs, model: &str, space: StateSpace, terminal: &Terminal) -> Exit {
+pub(crate) fn sizes(args: &ShowArgs, model: &str, space: StateSpace, terminal: &Terminal) -> Exit {
     if let Some(limit) = &space.limit {
         return terminal.limit_reached(&args.file, limit);
     }
@@ -68,6 +111,10 @@ fn text(
             false => report::listing::listing(program, terminal.color, limits),
         });
     };
+    let lazily = Options { engine: Choice::Only(&engine::LAZY), ..Options::default() };
+    if let Some(limit) = engine::refusal(program, Question::Check, &lazily) {
+        return Ok(Err(limit));
+    }
     let extended = engine::extended(program, &Goal::of(program), &Options::default(), limits, rounds)?;
     Ok(extended.and_then(|extended| match args.dot {
         true => report::dot::dot(&extended, limits),

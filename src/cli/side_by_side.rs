@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 /// Does `work` to all, as many at a time as there are workers, and hands what comes of each to `tell`, in order.
-pub fn side_by_side<T: Sync, A: Send>(
+pub(crate) fn side_by_side<T: Sync, A: Send>(
     all: &[T],
     workers: usize,
     work: impl Fn(&T) -> A + Sync,

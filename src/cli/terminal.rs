@@ -1,5 +1,6 @@
 //! Who is looking? Colours and widths for people, plain text for pipes, and progress while a search runs.
 
+use super::written::Parts;
 use super::{Exit, When};
 use crate::query::{Limit, Limits};
 use crate::report::{self, text::Style};
@@ -8,23 +9,35 @@ use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// A line of this width is assumed where nobody says otherwise.
-const DEFAULT_WIDTH: usize = 120;
+const DEFAULT_WIDTH: usize = 80;
 
-pub struct Terminal {
+pub(crate) struct Terminal {
     pub color: bool,
     pub color_errors: bool,
     pub width: usize,
+    /// Someone says how wide lines are, so that sentences can be broken there.
+    wraps: bool,
     shows_progress: bool,
     /// What was said to standard error since it was asked for last.
     heard: Mutex<String>,
+    /// What goes into files once everything has been said.
+    parts: Mutex<Parts>,
+    /// What was printed and complained about, while it is kept back.
+    kept: Mutex<Option<Kept>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub printed: String,
+    pub complaints: String,
 }
 
 impl Terminal {
-    pub fn new(color: When) -> Terminal {
+    pub(crate) fn new(color: When, width: Option<usize>) -> Terminal {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");
         let wanted = |is_terminal: bool| match color {
@@ -35,40 +48,68 @@ impl Terminal {
         let (out, err) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
         let seen = out.then(terminal_size::terminal_size).flatten().map(|(width, _)| width.0 as usize);
+        let told: Option<usize> = width.or(seen).or(columns);
         Terminal {
             color: wanted(out),
             color_errors: wanted(err),
-            width: seen.or(columns).unwrap_or(DEFAULT_WIDTH),
+            width: told.unwrap_or(DEFAULT_WIDTH),
+            wraps: told.is_some(),
             shows_progress: err && !is_dumb,
             heard: Mutex::new(String::new()),
+            parts: Mutex::default(),
+            kept: Mutex::new(None),
         }
     }
 
     /// To standard output. A reader that has gone away is no error of ours.
-    pub fn print(&self, text: &str) {
+    pub(crate) fn print(&self, text: &str) {
+        if let Ok(mut kept) = self.kept.lock()
+            && let Some(kept) = kept.as_mut()
+        {
+            kept.printed += text;
+            return;
+        }
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
+    /// What is said meanwhile, which is kept back.
+    pub(crate) fn kept<T>(&self, work: impl FnOnce() -> T) -> (T, Kept) {
+        let set = |to| self.kept.lock().map(|mut kept| std::mem::replace(&mut *kept, to)).ok().flatten();
+        set(Some(Kept::default()));
+        let done = work();
+        (done, set(None).unwrap_or_default())
+    }
+
     /// To standard error.
-    pub fn complain(&self, text: &str) {
+    pub(crate) fn complain(&self, text: &str) {
         if let Ok(mut heard) = self.heard.lock() {
             *heard += text;
+        }
+        if let Ok(mut kept) = self.kept.lock()
+            && let Some(kept) = kept.as_mut()
+        {
+            kept.complaints += text;
+            return;
         }
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 
     /// What was complained about since this was asked last, without colours.
-    pub fn heard(&self) -> String {
+    pub(crate) fn heard(&self) -> String {
         let heard = self.heard.lock().map(|mut heard| std::mem::take(&mut *heard)).unwrap_or_default();
         colourless(&heard)
     }
 
-    pub fn error(&self, message: &str) {
+    pub(crate) fn parts(&self) -> MutexGuard<'_, Parts> {
+        self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn error(&self, message: &str) {
         self.say("error", AnsiColor::Red, message);
     }
 
-    pub fn warning(&self, message: &str) {
+    pub(crate) fn warning(&self, message: &str) {
         self.say("warning", AnsiColor::Yellow, message);
     }
 
@@ -82,26 +123,26 @@ impl Terminal {
     }
 
     /// A bug in overtake, met with this file.
-    pub fn internal_error(&self, file: &Path, bug: &str) -> Exit {
+    pub(crate) fn internal_error(&self, file: &Path, bug: &str) -> Exit {
         self.error(&format!("{}: internal error: {bug}", file.display()));
         self.complain("This is a bug in overtake. Please report it with the program.\n");
         Exit::Internal
     }
 
     /// A limit was reached before there was anything to show.
-    pub fn limit_reached(&self, file: &Path, limit: &Limit) -> Exit {
+    pub(crate) fn limit_reached(&self, file: &Path, limit: &Limit) -> Exit {
         self.error(&format!("{}: {}", file.display(), report::limit_reached(limit)));
         Exit::Unknown
     }
 
     /// How traces are to look.
-    pub fn style(&self) -> Style {
-        Style { width: self.width, color: self.color, local_steps: false }
+    pub(crate) fn style(&self) -> Style {
+        Style { width: self.width, wraps: self.wraps, color: self.color, local_steps: false }
     }
 
     /// One line that says what is being done, if anyone can see it.
     #[cfg(all(feature = "compare", target_os = "linux"))]
-    pub fn status(&self) -> ProgressBar {
+    pub(crate) fn status(&self) -> ProgressBar {
         match self.shows_progress {
             true => ProgressBar::new_spinner(),
             false => ProgressBar::hidden(),
@@ -109,7 +150,7 @@ impl Terminal {
     }
 
     /// Shows the growing number of states until the guard is dropped, if anyone can see it.
-    pub fn progress(&self, limits: &Arc<Limits>) -> Progress {
+    pub(crate) fn progress(&self, limits: &Arc<Limits>) -> Progress {
         let done = Arc::new(AtomicBool::new(false));
         let thread = self.shows_progress.then(|| {
             let (limits, done) = (limits.clone(), done.clone());
@@ -126,7 +167,7 @@ fn colourless(text: &str) -> String {
     parts.fold(first, |plain, part| plain + part.split_once('m').map_or("", |(_, rest)| rest))
 }
 
-pub struct Progress {
+pub(crate) struct Progress {
     done: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }

@@ -8,20 +8,22 @@ use super::input::{self, Failure, Source};
 use super::interrupt::Interrupt;
 use super::side_by_side::side_by_side;
 use super::terminal::Terminal;
-use super::{Exit, InputArgs, TestArgs, fence};
+use super::{Exit, InputArgs, TestArgs, fence, liveness};
 use crate::engine::{self, Internal, Options};
 use crate::front::formats;
 use crate::model::{Program, SourceMap};
 use crate::query::repair::{Aim, Cheapest};
-use crate::query::{Answer, Goal, Limits, Model, Question, Verdict};
+use crate::query::{Answer, Asked, Limits, Model, Question, Verdict};
 use crate::repair::{self, Allowed, Wanted};
 use crate::report;
 use crate::report::fence::Per;
+use crate::report::junit::{Case, CaseResult};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-pub const EXPECTATIONS: &str = "A comment line such as `// expect N=3: tso violated, sc safe, robust no, racy yes, fences 1` \
+pub(crate) const EXPECTATIONS: &str = "A comment line such as `// expect N=3: tso violated, sc safe, robust no, racy yes, fences 1` \
                                 says what is expected; so does a file `expected.ron` of the files beside \
                                 it. Files that nothing is said of are passed over.\n\nExit codes: 0 all files passed, 10 \
                                 some failed, 2 wrong usage, 70 a bug in overtake.";
@@ -41,9 +43,10 @@ struct Told {
     /// As they are shown.
     warnings: String,
     internal: bool,
+    time: Duration,
 }
 
-pub fn run(args: &TestArgs, terminal: &Terminal) -> Exit {
+pub(crate) fn run(args: &TestArgs, terminal: &Terminal) -> Exit {
     let mut tested = BTreeMap::new();
     for path in &args.paths {
         if let Err(why) = find(path, Given::ByName, &mut tested) {
@@ -63,6 +66,7 @@ pub fn run(args: &TestArgs, terminal: &Terminal) -> Exit {
         if !args.quiet || !is_good {
             terminal.print(&format!("{} {name}\n", if is_good { "passed" } else { "FAILED" }));
         }
+        terminal.parts().add_case(case(name, &told, denied));
         for failure in &told.failures {
             terminal.print(&format!("    {failure}\n"));
         }
@@ -74,7 +78,24 @@ pub fn run(args: &TestArgs, terminal: &Terminal) -> Exit {
         exit = exit.max(if is_good { Exit::Good } else { own });
     });
     terminal.print(&format!("{passed} passed, {failed} failed\n"));
-    exit
+    exit.max(terminal.parts().write(&args.output(), terminal))
+}
+
+/// What build servers get of a file.
+fn case(name: String, told: &Told, denied: bool) -> Case {
+    let mut output = told.failures.join("\n");
+    if denied {
+        output += "\nthere are warnings\n";
+        output += &told.warnings;
+    }
+    let first = output.trim().lines().next().unwrap_or_default().to_string();
+    let result = match (first.is_empty(), told.internal) {
+        (true, _) => CaseResult::Passed,
+        (_, true) => CaseResult::Error(first),
+        _ => CaseResult::Failed(first),
+    };
+    let seconds = told.time.as_secs_f64();
+    Case { class: "overtake test".to_string(), name, seconds, result, output }
 }
 
 /// How a file came to be looked at.
@@ -124,7 +145,7 @@ fn expected(path: &Path, text: &str) -> Result<Vec<Expectation>, String> {
 }
 
 fn test(one: &Tested, args: &TestArgs, interrupt: &Interrupt, terminal: &Terminal) -> Told {
-    let mut told = Told::default();
+    let (mut told, start) = (Told::default(), Instant::now());
     match &one.expected {
         Err(why) => told.failures.push(why.clone()),
         Ok(expected) => {
@@ -133,6 +154,7 @@ fn test(one: &Tested, args: &TestArgs, interrupt: &Interrupt, terminal: &Termina
             }
         }
     }
+    told.time = start.elapsed();
     told
 }
 
@@ -150,7 +172,7 @@ impl Told {
         let limits = || interrupt.watch(args.limits());
         let define =
             expectation.define.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let input = InputArgs { from: None, define };
+        let input = InputArgs { from: None, define, code: Default::default() };
         let source = match input::load_program(file, &input, &limits(), terminal.color_errors) {
             Ok((source, warnings)) => {
                 if !self.warnings.contains(&warnings) {
@@ -168,7 +190,7 @@ impl Told {
             }
         };
         for claim in &expectation.claims {
-            match answer(file, &source, &input, *claim, &limits()) {
+            match answer(file, &source, &input, *claim, &mut self.warnings, &limits()) {
                 Ok(None) => {}
                 Ok(Some(found)) => self.failures.push(format!("{with}expected {claim}, found {found}")),
                 Err(bug) => {
@@ -186,24 +208,49 @@ fn answer(
     source: &Source,
     input: &InputArgs,
     claim: Claim,
+    warnings: &mut String,
     limits: &Arc<Limits>,
 ) -> Result<Option<String>, Internal> {
     let program = &source.program;
-    // Files run side by side, so each has one worker.
-    let options = Options::with_workers(1);
-    let check = |model| {
+    // Files run side by side, so each has one worker; nobody looks at runs.
+    let options = Options { shortest: false, ..Options::with_workers(1) };
+    let mut check = |model| -> Result<Verdict, Internal> {
         let options = Options { model, ..options.clone() };
-        engine::check(program, &Goal::of(program), &options, limits).map(|o| o.answer.verdict())
+        let found = engine::check_each(program, &Asked::of(program), true, &options, limits)?;
+        for warning in &found.worst.warnings {
+            let warning = format!("warning: {}: {warning}\n", file.display());
+            if !warnings.contains(&warning) {
+                *warnings += &warning;
+            }
+        }
+        Ok(found.worst.answer.verdict())
     };
     let (question, expected, found) = match claim {
         Claim::Sc(Expected::Unproved) | Claim::Tso(Expected::Unproved) => return Ok(None),
         Claim::Sc(expected) => (Question::Check, expected == Expected::Safe, check(Model::Sc)?),
         Claim::Tso(expected) => (Question::Check, expected == Expected::Safe, check(Model::Tso)?),
+        Claim::Hang { model, hangs } => {
+            let found = engine::hang(program, model, limits)?.outcome.answer.verdict();
+            let expected = if hangs { Verdict::Fails } else { Verdict::Holds };
+            let word = match found {
+                Verdict::Fails => "yes",
+                Verdict::Holds => "no",
+                Verdict::Unknown => "unknown",
+            };
+            return Ok((found != expected).then(|| word.to_string()));
+        }
         Claim::Robust(robust) => {
             (Question::Robust, robust, engine::robust(program, &options, limits)?.answer.verdict())
         }
         Claim::Racy(racy) => {
             (Question::Triangular, !racy, engine::triangular(program, &options, limits)?.answer.verdict())
+        }
+        Claim::Ltl(_, Expected::Unproved) => return Ok(None),
+        Claim::Ltl(_, _) if source.formulas.is_empty() => {
+            return Ok(Some("that the file states no formula".to_string()));
+        }
+        Claim::Ltl(model, expected) => {
+            (Question::Check, expected == Expected::Safe, liveness::worst(source, model, limits)?)
         }
         Claim::Fences { count, per, aim } => {
             let text = match per {
@@ -229,7 +276,11 @@ fn fences(
     limits: &Arc<Limits>,
 ) -> Result<Option<String>, Internal> {
     let stated = !program.properties().is_empty() || program.has_asserts();
-    let aim = aim.unwrap_or(if stated { Aim::Property } else { Aim::Robustness });
+    let aim = aim.unwrap_or(match (stated, program.no_hang()) {
+        (true, _) => Aim::Property,
+        (false, Some(_)) => Aim::NoHang,
+        (false, None) => Aim::Robustness,
+    });
     let allowed = Allowed { fence: Some(1), text: Some(text), ..Allowed::default() };
     let found = repair::repair(program, &Wanted { aim, list: 1 }, &allowed, options, limits)?;
     Ok(match found.answer {

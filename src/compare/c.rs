@@ -4,9 +4,9 @@
 use super::export::Export;
 use super::{Command, Discipline, Way, nothing};
 
-pub const CBMC: Way = reader("cbmc");
-pub const NIDHUGG: Way = reader("nidhugg");
-pub const GENMC: Way = reader("genmc");
+pub(crate) const CBMC: Way = reader("cbmc");
+pub(crate) const NIDHUGG: Way = reader("nidhugg");
+pub(crate) const GENMC: Way = reader("genmc");
 
 const fn reader(name: &'static str) -> Way {
     Way {

@@ -4,7 +4,7 @@
 use super::export::Export;
 use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};
 
-pub const WAY: Way = Way {
+pub(crate) const WAY: Way = Way {
     name: "herd7",
     tool: "herd7",
     usual: true,

@@ -4,7 +4,7 @@
 use super::export::Export;
 use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};
 
-pub const DUAL: Way = Way {
+pub(crate) const DUAL: Way = Way {
     name: "memorax",
     tool: "memorax",
     usual: true,
@@ -16,7 +16,7 @@ pub const DUAL: Way = Way {
     read,
 };
 
-pub const SB: Way = Way { name: "memorax-sb", search: |asked, _| search(asked, "sb"), ..DUAL };
+pub(crate) const SB: Way = Way { name: "memorax-sb", search: |asked, _| search(asked, "sb"), ..DUAL };
 
 fn search(asked: &Asked, abstraction: &str) -> Command {
     Command::tool(["-a", abstraction, "reach", asked.file])

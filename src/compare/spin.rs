@@ -11,7 +11,7 @@ use crate::front::promela::{self, Joining};
 use crate::limits::Limits;
 use crate::model::Program;
 
-pub const WAY: Way = Way {
+pub(crate) const WAY: Way = Way {
     name: "spin",
     tool: "spin",
     usual: true,
@@ -23,7 +23,7 @@ pub const WAY: Way = Way {
     read,
 };
 
-pub const DEFAULTS: Way = Way {
+pub(crate) const DEFAULTS: Way = Way {
     name: "spin-defaults",
     usual: false,
     rehearse: None,
@@ -31,9 +31,10 @@ pub const DEFAULTS: Way = Way {
     ..WAY
 };
 
-pub const COLLAPSE: Way = Way { name: "spin-collapse", usual: false, prepare: compile_to_collapse, ..WAY };
+pub(crate) const COLLAPSE: Way =
+    Way { name: "spin-collapse", usual: false, prepare: compile_to_collapse, ..WAY };
 
-pub const LITERAL: Way = Way {
+pub(crate) const LITERAL: Way = Way {
     name: "spin-literal",
     usual: false,
     reads: model(|program, _, limits| promela::write(program, Joining::Literal, limits)),
@@ -98,7 +99,7 @@ fn number_before(out: &str, words: &str) -> Option<f64> {
 }
 
 /// The verifier ends with exit code 0 even then.
-pub fn is_out_of_memory(out: &str) -> bool {
+pub(crate) fn is_out_of_memory(out: &str) -> bool {
     out.contains("pan: out of memory") || out.contains("pan: reached -DMEMLIM bound")
 }
 

@@ -8,7 +8,7 @@ use super::export::Export;
 use super::{Asked, Command, Discipline, Finished, Reading, Said, Verdict, Way, nothing};
 use crate::front::trencher;
 
-pub const WAY: Way = Way {
+pub(crate) const WAY: Way = Way {
     name: "trencher",
     tool: "trencher",
     usual: true,

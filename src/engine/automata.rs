@@ -5,15 +5,18 @@
 //! An exhausted search is a proof. A run is made of what was found and judged like any other. A turn goes on
 //! from where the last one ended.
 
-use super::{Allowance, Engine, EngineEntry, Internal, Options, Subject, Turn, confirm};
+use super::{
+    Allowance, Engine, EngineEntry, Internal, Options, Subject, Turn, confirm, mixed_sizes,
+    unknown_membarrier,
+};
 use crate::automata::{AutomataSearch, Cost, Errors, Progress};
 use crate::query::{Answer, Languages, Limit, Limits, Model, Proof, Stats};
 
-pub const ENTRY: EngineEntry = EngineEntry {
+pub(crate) const ENTRY: EngineEntry = EngineEntry {
     name: "automata",
     about: "Enumerate the states of TSO, with regular languages for the contents of buffers",
     refuses,
-    blind_spot: |_| None,
+    blind_spot: |subject| unknown_membarrier(subject.program()).or(mixed_sizes(subject.program())),
     start: |subject, options, limits| {
         let search = AutomataSearch::new(subject.program(), &subject.goal, options.reductions, limits);
         let stats = Stats { workers: 1, ..Stats::default() };

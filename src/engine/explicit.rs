@@ -11,7 +11,7 @@ use crate::machine::{MemoryModel, ProgramMachine};
 use crate::query::{Answer, Limit, Limits, Model, Proof, Stats};
 use crate::reach::{Search, Spent, explore_within};
 
-pub const ENTRY: EngineEntry = EngineEntry {
+pub(crate) const ENTRY: EngineEntry = EngineEntry {
     name: "explicit",
     about: "Enumerate the states of the memory model itself",
     refuses: |_| None,

@@ -7,7 +7,7 @@
 
 use super::{Internal, settled};
 use crate::certify::{self, Confirmed, Outcome};
-use crate::model::{Instr, Loc, Program, ThreadId};
+use crate::model::{Bytes, Instr, Loc, Program, ThreadId};
 use crate::query::{Action, Answer, Limit, Limits, Model, Proof, Stats, Trace, Waiting};
 use crate::semantics::hang::{Outlook, outlook, retrying};
 use crate::semantics::{State, Step, sc, tso};
@@ -17,6 +17,9 @@ use std::time::Instant;
 
 /// States that are stored if the user says nothing else.
 const MOST_STATES: u64 = 2_000_000;
+
+/// A buffer with so many stores more than the program has is filled by a loop: longer ones are left alone.
+const MANY_STORES: usize = 100;
 
 /// States of which it is left open what can follow before the search gives up.
 const MOST_UNCLEAR: usize = 50;
@@ -28,6 +31,15 @@ pub struct Hanging {
     pub program: Program,
     pub outcome: Outcome,
     pub waiting: Vec<Waiting>,
+}
+
+impl Hanging {
+    /// The program whose waits try again, with what is asked of the one that it was made from.
+    pub fn asked_of(&self, program: &Program) -> Program {
+        let mut parts = self.program.to_parts();
+        parts.properties = program.properties().to_vec();
+        Program::new(parts).unwrap_or_else(|_| program.clone())
+    }
 }
 
 /// Can a state be reached from which memory never changes again though not all threads end?
@@ -98,7 +110,9 @@ impl<'a> HangSearch<'a> {
         let most = self.limits.states.unwrap_or(MOST_STATES);
         let (first, _) = self.beginning();
         let mut frontier = VecDeque::new();
-        let mut unclear = 0;
+        let stores = self.program.threads().iter().flat_map(|t| t.edges());
+        let longest = MANY_STORES + stores.filter(|(_, e)| matches!(e.instr, Instr::Store { .. })).count();
+        let (mut unclear, mut too_long) = (0, false);
         self.insert(&first, 0);
         frontier.push_back((0, first));
         while let Some((number, state)) = frontier.pop_front() {
@@ -110,6 +124,10 @@ impl<'a> HangSearch<'a> {
             }
             for (_, next) in self.successors(&state)? {
                 self.transitions += 1;
+                if next.buffers.iter().any(|buffer| buffer.len() > longest) {
+                    too_long = true;
+                    continue;
+                }
                 if let Some(new) = self.insert(&next, number) {
                     if self.keys.len() as u64 > most {
                         return Err(Limit::States(most));
@@ -118,7 +136,11 @@ impl<'a> HangSearch<'a> {
                 }
             }
         }
-        if unclear > 0 { Err(Limit::Growing) } else { Ok(None) }
+        match (unclear, too_long) {
+            (0, false) => Ok(None),
+            (0, true) => Err(Limit::Buffer(longest)),
+            _ => Err(Limit::Growing),
+        }
     }
 
     /// The number of the state, if it is new.
@@ -223,7 +245,7 @@ fn key(state: &State) -> Vec<u8> {
     for buffer in &state.buffers {
         put(buffer.len() as i64);
         for store in buffer {
-            put(i64::from(store.addr.0));
+            put(i64::from(store.addr.0) << 8 | i64::from(Bytes::WHOLE.without(store.bytes).0));
             put(store.value);
         }
     }

@@ -9,7 +9,10 @@
 //! here: goals that can hold inside a `lock` block. There the others' buffers are frozen and count as they
 //! are, which no SC run of an extended program shows; this engine says so and does not answer.
 
-use super::{Allowance, Engine, EngineEntry, Internal, Options, Subject, Turn, confirm, settled};
+use super::{
+    Allowance, Engine, EngineEntry, Internal, Options, Subject, Turn, confirm, mixed_sizes, settled,
+    unknown_membarrier,
+};
 use crate::certify::{self, Checked};
 use crate::extend::{DelayedPath, Extended, Form, Refused, extend, project};
 use crate::machine::{MemoryModel, ProgramMachine, may_hold_in_block};
@@ -31,13 +34,14 @@ const BRIEF: u64 = 20_000;
 /// States that the oracle may store to find more than one witness.
 const PATIENCE: u64 = 2_000;
 
-pub const ENTRY: EngineEntry = EngineEntry {
+pub(crate) const ENTRY: EngineEntry = EngineEntry {
     name: "lazy",
     about: "Explore under SC, and build in store buffering where it could matter",
     refuses,
     blind_spot: |subject| {
         let inside = may_hold_in_block(subject.program(), &subject.goal);
-        inside.then_some(Limit::FrozenBuffers)
+        let unknown = unknown_membarrier(subject.program()).or(mixed_sizes(subject.program()));
+        unknown.or(inside.then_some(Limit::FrozenBuffers))
     },
     start: |subject, options, limits| Box::new(Lazy::new(subject, options, limits)),
 };
@@ -172,7 +176,7 @@ impl<'a> Engine<'a> for Lazy<'a> {
 }
 
 /// The program with the delays of so many rounds built in, or of all that there are.
-pub fn extended(
+pub(crate) fn extended(
     subject: &Subject,
     options: &Options,
     limits: &Limits,

@@ -11,10 +11,12 @@ pub mod certificate;
 mod explicit;
 mod hang;
 mod lazy;
+mod onward;
 mod options;
 mod outcomes;
 mod past;
 mod properties;
+mod sat;
 mod shortest;
 mod subject;
 mod table;
@@ -26,21 +28,27 @@ pub use crate::semantics::hang::retrying;
 pub use explicit::ExplicitOptions;
 pub use hang::{Hanging, hang, hang_of_retrying};
 pub use lazy::LazyOptions;
+pub use onward::{Onward, onward};
 pub use options::Options;
 pub use properties::{PropertyOutcomes, check_each};
+pub use sat::{AxiomaticOutcomes, axiomatic_check, axiomatic_outcomes};
 pub use table::{AUTOMATA, Choice, ENGINES, EXPLICIT, EngineEntry, LAZY, PAST};
 
+use self::hang::hang as whether_it_hangs;
 use crate::certify::{self, Checked, Confirmed, Doubt, Outcome, RaceFreedom, Refuted, Robustness};
 use crate::machine::may_hold_in_block;
 use crate::model::{Atom, Program};
-use crate::query::{Action, Answer, Goal, Limit, Limits, Model, Outcomes, Proof, Reductions, Stats, Witness};
+use crate::query::{
+    Action, Answer, Goal, Limit, Limits, Model, Outcomes, Proof, Question, Reductions, Stats, Witness,
+};
 use crate::reach::{Goals, LEFT_TO_ONE};
 use crate::robust::oracle::{self, Reply};
 use crate::robust::triangular::{self, RaceOptions};
 use std::time::Instant;
 use subject::Subject;
-use table::{Allowance, Engine, Turn};
+use table::{Allowance, Engine, Turn, unknown_membarrier};
 use thiserror::Error;
+use vacuity::of_final_states;
 
 /// States that one worker may store to find the witness that is shown.
 const ALONE: u64 = 50_000;
@@ -49,6 +57,20 @@ const ALONE: u64 = 50_000;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Internal(String);
+
+/// Why the question cannot be asked of this program, if that is so: whoever would have to answer does not know one of
+/// its instructions.
+pub fn refusal(program: &Program, question: Question, options: &Options) -> Option<Limit> {
+    let known = match (question, options.engine) {
+        (Question::Robust | Question::Triangular, _) => false,
+        (_, Choice::Auto) => true,
+        (_, Choice::Only(entry)) => match entry.name {
+            name if name == EXPLICIT.name => true,
+            name => name == PAST.name && !program.has_locks(),
+        },
+    };
+    unknown_membarrier(program).filter(|_| !known)
+}
 
 /// For those who build on engines and find that one has gone wrong.
 pub fn internal(what: &str) -> Internal {
@@ -122,7 +144,13 @@ fn unsearched(options: &Options, answer: Checked) -> Outcome {
 /// If the property holds under SC and the program is robust, does it hold under TSO? Not where it looks into
 /// `lock` blocks, while which other threads' stores are waiting.
 pub fn robustness_suffices(program: &Program, goal: &Goal) -> bool {
-    !may_hold_in_block(program, goal)
+    !may_hold_in_block(program, goal) && program.membarrier().is_none()
+}
+
+/// Attacks, pasts and sets of buffer contents are those of whole cells: none of what is proved of them has been
+/// proved byte by byte.
+fn mixed_sizes(program: &Program) -> Option<Limit> {
+    program.mixes_sizes().then_some(Limit::MixedSizes)
 }
 
 /// The program without loads and stores of what nobody really reads, as far as the goal is concerned: where
@@ -145,6 +173,9 @@ pub fn extended(
     limits: &Limits,
     rounds: u64,
 ) -> Result<Result<Program, Limit>, Internal> {
+    if let Some(limit) = mixed_sizes(program) {
+        return Ok(Err(limit));
+    }
     match Subject::of(program, goal, options.pruning, limits) {
         Ok(subject) => lazy::extended(&subject, options, limits, rounds),
         Err(limit) => Ok(Err(limit)),
@@ -219,6 +250,9 @@ fn ask_oracle(
         Ok(subject) => subject,
         Err(limit) => return Ok((vec![], Reply::unasked(options.workers, limit))),
     };
+    if let Some(limit) = unknown_membarrier(program).or(mixed_sizes(program)) {
+        return Ok((vec![], Reply::unasked(options.workers, limit)));
+    }
     let mut reply = oracle::ask(subject.program(), &options.oracle(goals), limits);
     let mut witnesses = Vec::new();
     for suspect in std::mem::take(&mut reply.suspects) {
@@ -237,6 +271,10 @@ fn ask_oracle(
 /// is left out of the definition itself, and no switch changes the answer.
 pub fn triangular(program: &Program, options: &Options, limits: &Limits) -> Result<RaceFreedom, Internal> {
     let Options { reductions, order, workers, .. } = *options;
+    if let Some(limit) = unknown_membarrier(program).or(mixed_sizes(program)) {
+        let stats = Stats { workers, ..Stats::default() };
+        return Ok(RaceFreedom { answer: Answer::Unknown(limit), attackers: 0, stats });
+    }
     let reply = triangular::ask(program, &RaceOptions { reductions, order, workers }, limits)?;
     let answer = match (reply.race, reply.limit) {
         (Some(race), _) => Answer::Fails(race),

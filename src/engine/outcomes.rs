@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-pub fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Limits) -> Outcomes {
+pub(crate) fn find(program: &Program, observed: &[Atom], options: &Options, limits: &Limits) -> Outcomes {
     let start = Instant::now();
     let memory = match options.model {
         Model::Sc => MemoryModel::Sc,

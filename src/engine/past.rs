@@ -7,18 +7,24 @@
 //! violated is found to be so at some level. For one that is safe no level need suffice, though one of the
 //! first two nearly always does. A turn goes on where the last one ended.
 
-use super::{Allowance, Engine, EngineEntry, Internal, Options, Subject, Turn, confirm};
+use super::{
+    Allowance, Engine, EngineEntry, Internal, Options, Subject, Turn, confirm, mixed_sizes,
+    unknown_membarrier,
+};
 use crate::certify::Checked;
 use crate::past::{Keep, Level, Readers, Seen};
 use crate::query::{Answer, Limit, Limits, Model, Proof, Stats};
 use crate::reach::Budget;
 use std::sync::atomic::Ordering;
 
-pub const ENTRY: EngineEntry = EngineEntry {
+pub(crate) const ENTRY: EngineEntry = EngineEntry {
     name: "past",
     about: "Let readers lag behind memory, and join what they may still read",
     refuses,
-    blind_spot: |_| None,
+    blind_spot: |subject| {
+        let program = subject.program();
+        unknown_membarrier(program).filter(|_| program.has_locks()).or(mixed_sizes(program))
+    },
     start: |subject, options, limits| {
         let stats = Stats { workers: 1, ..Stats::default() };
         Box::new(Lagging { subject, options, limits, readers: None, stats, earlier: Earlier::default() })

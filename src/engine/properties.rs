@@ -4,10 +4,13 @@
 //!
 //! An error of a thread is nobody's property; it is looked for with all of them, and told as one if found.
 
-use super::{Internal, Options, check, settled};
+use super::{
+    Hanging, Internal, Options, check, hang_of_retrying, of_final_states, settled, whether_it_hangs,
+};
+use crate::analysis::interval;
 use crate::certify::{self, Outcome};
-use crate::model::Program;
-use crate::query::{Answer, Asked, Limit, Limits, Verdict, question};
+use crate::model::{Program, PropertyKind};
+use crate::query::{Answer, Asked, Limit, Limits, Model, Verdict, question};
 
 /// What was found out.
 #[derive(Clone, Debug)]
@@ -16,6 +19,9 @@ pub struct PropertyOutcomes {
     pub each: Vec<(Asked, Outcome)>,
     /// The worst of them, with what all of them cost.
     pub worst: Outcome,
+    /// What was found out about `no hang`, if that was asked: its run is one of a program with ways back from
+    /// where threads wait.
+    pub hanging: Option<Hanging>,
 }
 
 /// Which of the properties fail? With `errors`, errors of threads are looked for too.
@@ -27,10 +33,27 @@ pub fn check_each(
     limits: &Limits,
 ) -> Result<PropertyOutcomes, Internal> {
     let mut rounds = Rounds { program, options, limits, told: vec![], latest: None };
-    let mut open = asked.to_vec();
-    open.extend(errors.then_some(Asked::Errors));
-    rounds.settle(open)?;
-    Ok(rounds.outcomes(asked))
+    let of_states = asked.iter().copied().filter(|asked| *asked != Asked::NoHang);
+    let mut open: Vec<Asked> = of_states.chain(errors.then_some(Asked::Errors)).collect();
+    if asked.contains(&Asked::NoHang) {
+        // Where nothing else is asked, only what may go wrong is looked at beside it.
+        open.retain(|one| *one != Asked::Errors || asked.len() > 1 || program_may_go_wrong(program, limits));
+    }
+    if !open.is_empty() {
+        rounds.settle(open)?;
+    }
+    let hanging = match asked.contains(&Asked::NoHang) {
+        true => Some(rounds.hang()?),
+        false => None,
+    };
+    let vacuous = rounds.vacuous()?;
+    let mut outcomes = rounds.outcomes(asked);
+    outcomes.worst.warnings.extend(vacuous);
+    Ok(PropertyOutcomes { hanging, ..outcomes })
+}
+
+fn program_may_go_wrong(program: &Program, limits: &Limits) -> bool {
+    interval::may_go_wrong(program, limits) != Ok(false)
 }
 
 struct Rounds<'a> {
@@ -83,6 +106,30 @@ impl Rounds<'_> {
             let judged = certify::run(self.program, &goal, trace.model, &actions, self.limits);
             outcome.answer = settled(judged)?.map_or_else(Answer::Unknown, Answer::Fails);
         }
+        self.add_cost(&outcome);
+        Ok(outcome)
+    }
+
+    /// Does the program hang?
+    fn hang(&mut self) -> Result<Hanging, Internal> {
+        let mut found = whether_it_hangs(self.program, self.options.model, self.limits)?;
+        // Only under TSO, if no run under SC does.
+        if matches!(found.outcome.answer, Answer::Fails(_)) && self.options.model == Model::Tso {
+            let sc = hang_of_retrying(found.program.clone(), Model::Sc, self.limits)?;
+            match sc.outcome.answer {
+                Answer::Fails(_) => {
+                    found = Hanging { outcome: Outcome { model: Model::Tso, ..sc.outcome }, ..sc }
+                }
+                Answer::Holds(_) => found.outcome.safe_under_sc = true,
+                Answer::Unknown(_) => {}
+            }
+        }
+        self.told.push((Asked::NoHang, found.outcome.clone()));
+        self.add_cost(&found.outcome);
+        Ok(found)
+    }
+
+    fn add_cost(&mut self, outcome: &Outcome) {
         let before = self.latest.take();
         let mut latest = outcome.clone();
         if let Some(before) = before {
@@ -94,7 +141,30 @@ impl Rounds<'_> {
             latest.warnings.dedup();
         }
         self.latest = Some(latest);
-        Ok(outcome)
+    }
+
+    /// The warning that there is no final state, or that nobody knows, if a property of final states holds.
+    fn vacuous(&self) -> Result<Option<String>, Internal> {
+        let is_of_final = |asked: &Asked| match asked {
+            Asked::Property(k) => self.program.properties()[*k].kind != PropertyKind::Forbid,
+            _ => false,
+        };
+        let holds = |(asked, outcome): &&(Asked, Outcome)| {
+            is_of_final(asked) && matches!(outcome.answer, Answer::Holds(_))
+        };
+        let held: Vec<Asked> = self.told.iter().filter(holds).map(|(asked, _)| *asked).collect();
+        let Some(first) = held.first() else { return Ok(None) };
+        let said = self.latest.iter().flat_map(|latest| &latest.warnings);
+        if said.into_iter().any(|warning| warning.contains("is vacuous")) {
+            return Ok(None);
+        }
+        let line = first.line(self.program);
+        let which = match (held.len(), line) {
+            (1, 0) => "the property of final states holds".to_string(),
+            (1, line) => format!("the property on line {} holds", self.program.place(line)),
+            (several, _) => format!("{several} properties of final states hold"),
+        };
+        of_final_states(self.program, &which, self.options, self.limits)
     }
 
     fn outcomes(self, asked: &[Asked]) -> PropertyOutcomes {
@@ -115,7 +185,7 @@ impl Rounds<'_> {
         let worst = Outcome { stats, warnings: cost.warnings.clone(), ..worst.clone() };
         told.retain(|told| told.0 != Asked::Errors || verdict(told) == Verdict::Fails);
         told.sort_by_key(|(of, _)| asked.iter().position(|a| a == of).unwrap_or(asked.len()));
-        PropertyOutcomes { each: told, worst }
+        PropertyOutcomes { each: told, worst, hanging: None }
     }
 }
 

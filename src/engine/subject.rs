@@ -25,7 +25,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
 /// A program and a goal as engines get them.
-pub struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     /// What the user asks about.
     pub user: &'a Program,
     pub asked: &'a Goal,
@@ -41,7 +41,7 @@ pub struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// With all that any thread touches.
-    pub fn of(
+    pub(crate) fn of(
         user: &'a Program,
         asked: &'a Goal,
         pruning: Pruning,
@@ -56,7 +56,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Only as far as the goal is concerned.
-    pub fn of_goal(
+    pub(crate) fn of_goal(
         user: &'a Program,
         asked: &'a Goal,
         options: &Options,
@@ -88,28 +88,28 @@ impl<'a> Subject<'a> {
     }
 
     /// Was anything left out that threads touch and nobody really reads?
-    pub fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.faint.is_some()
     }
 
-    pub fn program(&self) -> &Program {
+    pub(crate) fn program(&self) -> &Program {
         self.trimmed.as_ref().unwrap_or(self.user)
     }
 
     /// The program, if it is not the user's.
-    pub fn into_program(self) -> Option<Program> {
+    pub(crate) fn into_program(self) -> Option<Program> {
         self.trimmed
     }
 
     /// Decisions about the program as those of the user's.
-    pub fn tell(&self, model: Model, actions: &[Action]) -> Vec<Action> {
+    pub(crate) fn tell(&self, model: Model, actions: &[Action]) -> Vec<Action> {
         let told = actions.iter().map(|&action| self.tell_one(action)).collect();
         if model == Model::Sc { told } else { self.drain(told) }
     }
 
     /// Decisions about the user's program under TSO, with the flushes of stores that were left out: each at
     /// once, or when those before it are gone.
-    pub fn drain(&self, told: Vec<Action>) -> Vec<Action> {
+    pub(crate) fn drain(&self, told: Vec<Action>) -> Vec<Action> {
         let Some(faint) = &self.faint else { return told };
         // Per thread, whether each store that waits was left out.
         let mut waiting = vec![VecDeque::new(); self.user.threads().len()];

@@ -7,6 +7,7 @@
 
 use super::{Internal, Options, Subject, automata, explicit, lazy, past};
 use crate::certify::Checked;
+use crate::model::Program;
 use crate::query::{Limit, Limits, Stats};
 use crate::reach::Budget;
 use std::fmt;
@@ -23,8 +24,18 @@ pub static AUTOMATA: EngineEntry = automata::ENTRY;
 /// Lets readers lag behind memory, and joins what they may still read.
 pub static PAST: EngineEntry = past::ENTRY;
 
+/// Why a program with a `membarrier` is nothing for those who do not know it.
+pub(super) fn unknown_membarrier(program: &Program) -> Option<Limit> {
+    let (thread, edge) = program.membarrier()?;
+    let place = match edge.line {
+        0 => format!("thread {}", thread.name()),
+        line => format!("line {}", program.place(line)),
+    };
+    Some(Limit::Membarrier(place))
+}
+
 /// Something that looks for the answer to one question.
-pub trait Engine<'a>: Send {
+pub(crate) trait Engine<'a>: Send {
     fn name(&self) -> &'static str;
 
     /// Goes on for a turn.
@@ -49,7 +60,7 @@ pub trait Engine<'a>: Send {
 
 /// What the searches of one turn may spend, each by what it is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Allowance {
+pub(crate) struct Allowance {
     /// To visit all states of the program itself.
     pub exhaust: Budget,
     /// To find a run that is likely to be there.
@@ -60,7 +71,7 @@ pub struct Allowance {
 
 /// What a turn came to.
 #[derive(Clone, Debug)]
-pub enum Turn {
+pub(crate) enum Turn {
     Answered(Checked),
     /// A part of the work is done, and there is more.
     Progress,

@@ -20,20 +20,21 @@ use super::goal::{self, Places};
 use super::{COPY, DelayedPath, Form, origin};
 use crate::model::program::ThreadParts;
 use crate::model::{
-    BinOp, Edge, EdgeId, Expr, Instr, Loc, Location, Origin, Program, Reg, RegExpr, Thread, UnOp, Value,
+    BinOp, Bytes, Edge, EdgeId, Expr, Instr, Loc, Location, Origin, Program, Reg, RegExpr, Thread, UnOp,
+    Value,
 };
 use crate::query::{Goal, Limit, Limits};
 use std::collections::HashSet;
 
 /// The extended thread, and what its new locations are to the goal.
-pub struct Emulation {
+pub(crate) struct Emulation {
     pub thread: ThreadParts,
     pub places: Places,
 }
 
 impl Emulation {
     /// Needs a path that is one, and a thread whose edges all have origins.
-    pub fn of(
+    pub(crate) fn of(
         program: &Program,
         goal: &Goal,
         path: &DelayedPath,
@@ -148,8 +149,8 @@ impl Emulator<'_> {
     /// The copy of one step of the path.
     fn emulate(&mut self, id: EdgeId, from: Loc, to: Loc) {
         match &self.old.edge(id).instr {
-            Instr::Store { addr, value } => self.issue(id, addr, value, from, to),
-            Instr::Load { dst, addr } => self.load(id, *dst, addr, from, to),
+            Instr::Store { addr, value, .. } => self.issue(id, addr, value, from, to),
+            Instr::Load { dst, addr, .. } => self.load(id, *dst, addr, from, to),
             local => self.edge(id, from, to, local.clone(), origin(self.old, id)),
         }
     }
@@ -206,7 +207,7 @@ impl Emulator<'_> {
     /// The newest issued store to the address gives the value; memory if there is none.
     fn load(&mut self, id: EdgeId, dst: Reg, addr: &RegExpr, from: Loc, to: Loc) {
         let (origin, here) = (origin(self.old, id), self.old.edge(id).from);
-        let load = Instr::Load { dst, addr: addr.clone() };
+        let load = Instr::Load { dst, addr: addr.clone(), bytes: Bytes::WHOLE };
         let mut at = from;
         if addr.may_divide_by_zero() {
             // The load itself has to go wrong, and not a comparison, which has no counterpart in the user's
@@ -327,7 +328,8 @@ impl Emulator<'_> {
     /// An issued store goes to memory.
     fn flush(&mut self, store: usize, from: Loc, to: Loc) {
         let Issued { edge, addr, value } = &self.issued[store];
-        let (edge, instr) = (*edge, Instr::Store { addr: addr.clone(), value: value.clone() });
+        let (addr, value) = (addr.clone(), value.clone());
+        let (edge, instr) = (*edge, Instr::Store { addr, value, bytes: Bytes::WHOLE });
         let origin = match origin(self.old, edge) {
             Origin::Whole(e) | Origin::Flush(e) => Origin::Flush(e),
             Origin::Issue(_) | Origin::Nothing => unreachable!("a store reaches memory"),

@@ -12,14 +12,14 @@ use crate::query::{Clause, Goal, When};
 
 /// What the fresh locations of an emulation are to the goal.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub(crate) struct Places {
     /// Fresh locations with the old ones where the thread would stand if what is issued were in its buffer.
     pub stand_for: Vec<(Loc, Loc)>,
     /// All fresh locations.
     pub inside: Vec<Loc>,
 }
 
-pub fn translate(goal: &Goal, t: ThreadId, places: &Places) -> Goal {
+pub(crate) fn translate(goal: &Goal, t: ThreadId, places: &Places) -> Goal {
     let translated = |c: &Clause| match c.when {
         When::Always => Clause { pred: inside_too(&c.pred, t, places), ..c.clone() },
         When::Final => c.clone(),
@@ -92,7 +92,7 @@ fn may_hold_at(pred: &Pred, t: ThreadId, loc: Loc) -> bool {
 }
 
 /// Can taking the edge make a clause false that held before it?
-pub fn is_visible(goal: &Goal, t: ThreadId, edge: &Edge) -> bool {
+pub(crate) fn is_visible(goal: &Goal, t: ThreadId, edge: &Edge) -> bool {
     let asked = goal.clauses.iter().filter(|c| c.when == When::Always);
     asked.filter(|c| may_hold_at(&c.pred, t, edge.from)).any(|c| {
         let mut changes = false;

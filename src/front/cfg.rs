@@ -12,17 +12,17 @@ use std::collections::BTreeMap;
 
 /// A label, by its place in the list of all labels of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LabelId(pub usize);
+pub(crate) struct LabelId(pub usize);
 
 /// A label with the name it has in the model, if it has one, and the step it stands before.
 #[derive(Clone, Debug)]
-pub struct Label {
+pub(crate) struct Label {
     pub name: Option<String>,
     pub step: usize,
 }
 
 #[derive(Clone, Debug)]
-pub struct CfgStep {
+pub(crate) struct CfgStep {
     pub action: Action,
     pub line: u32,
     pub text: String,
@@ -31,7 +31,7 @@ pub struct CfgStep {
 }
 
 #[derive(Clone, Debug)]
-pub enum Action {
+pub(crate) enum Action {
     Do(Instr),
     If(RegExpr, LabelId),
     /// Jumps unless the condition holds.
@@ -43,7 +43,7 @@ pub enum Action {
     Mark(usize),
 }
 
-pub struct Graph {
+pub(crate) struct Graph {
     pub locations: Vec<Location>,
     pub edges: Vec<Edge>,
     pub initial: Loc,
@@ -52,7 +52,11 @@ pub struct Graph {
     pub labels: Vec<Loc>,
 }
 
-pub fn graph(steps: Vec<CfgStep>, labels: Vec<Label>, problems: &mut Problems) -> Result<Graph, Reported> {
+pub(crate) fn graph(
+    steps: Vec<CfgStep>,
+    labels: Vec<Label>,
+    problems: &mut Problems,
+) -> Result<Graph, Reported> {
     problems.spend(steps.len())?;
     let places = Places::new(&steps, &labels);
     let at = |label: &LabelId| places.locs[labels[label.0].step];
@@ -153,8 +157,21 @@ fn homes(steps: &[CfgStep], labels: &[Label]) -> Vec<usize> {
     home
 }
 
+/// The first edge of each step that has any. Edges are numbered as [`graph`] numbers them.
+pub(crate) fn first_edges(steps: &[CfgStep], labels: &[Label]) -> Vec<Option<EdgeId>> {
+    let places = Places::new(steps, labels);
+    let mut next = 0;
+    let first = |(i, step): (usize, &CfgStep)| {
+        let edge = EdgeId(next);
+        let count = if places.home[i] == i { ways(i, &step.action, labels).len() as u32 } else { 0 };
+        next += count;
+        (count > 0).then_some(edge)
+    };
+    steps.iter().enumerate().map(first).collect()
+}
+
 /// What leads past one mark.
-pub struct MarkPassage {
+pub(crate) struct MarkPassage {
     /// What the mark says.
     pub mark: usize,
     pub edges: Vec<EdgeId>,
@@ -165,7 +182,7 @@ pub struct MarkPassage {
 /// The marks that control can come past, each with the edges that lead past it; and for each edge the mark
 /// that its step stands behind. Edges are numbered as [`graph`] numbers them. Nothing is told of marks behind
 /// which control goes round in a cycle of gotos.
-pub fn passages(
+pub(crate) fn passages(
     steps: &[CfgStep],
     labels: &[Label],
     problems: &mut Problems,

@@ -10,7 +10,7 @@ use crate::model::{Atom, BinOp, DivisionByZero, Expr, Loc, Reg, UnOp};
 const LONGEST_CHAIN: usize = 64;
 
 /// What stands at the leaves of an expression.
-pub trait Leaf: Sized {
+pub(crate) trait Leaf: Sized {
     /// One leaf for `a || b`, if there is one.
     fn either(_a: &Self, _b: &Self) -> Option<Self> {
         None
@@ -32,21 +32,21 @@ impl Leaf for Atom {
 }
 
 /// Locations in order, each once.
-pub fn places(locations: impl IntoIterator<Item = Loc>) -> Vec<Loc> {
+pub(crate) fn places(locations: impl IntoIterator<Item = Loc>) -> Vec<Loc> {
     let mut places: Vec<Loc> = locations.into_iter().collect();
     places.sort_unstable();
     places.dedup();
     places
 }
 
-pub fn unary<A>(op: UnOp, a: Expr<A>) -> Expr<A> {
+pub(crate) fn unary<A>(op: UnOp, a: Expr<A>) -> Expr<A> {
     match a {
         Expr::Const(c) => Expr::Const(op.apply(c)),
         a => Expr::unary(op, a),
     }
 }
 
-pub fn binary<A: Leaf>(op: BinOp, a: Expr<A>, b: Expr<A>) -> Result<Expr<A>, DivisionByZero> {
+pub(crate) fn binary<A: Leaf>(op: BinOp, a: Expr<A>, b: Expr<A>) -> Result<Expr<A>, DivisionByZero> {
     match (op, &a, &b) {
         (BinOp::And, Expr::Const(0), _) => Ok(Expr::Const(0)),
         (BinOp::Or, Expr::Const(c), _) if *c != 0 => Ok(Expr::Const(1)),
@@ -60,7 +60,7 @@ pub fn binary<A: Leaf>(op: BinOp, a: Expr<A>, b: Expr<A>) -> Result<Expr<A>, Div
 }
 
 /// `a && b && …` or `a || b || …`; `None` without operands.
-pub fn join<T>(operands: Vec<T>, combine: &mut impl FnMut(T, T) -> T) -> Option<T> {
+pub(crate) fn join<T>(operands: Vec<T>, combine: &mut impl FnMut(T, T) -> T) -> Option<T> {
     if operands.len() <= LONGEST_CHAIN {
         return operands.into_iter().reduce(combine);
     }

@@ -15,7 +15,7 @@ use crate::model::{Edge, Location, Program, Stretch, source};
 use std::collections::HashSet;
 
 /// Shown of errors, and again of warnings.
-pub const SHOWN: usize = 50;
+pub(crate) const SHOWN: usize = 50;
 /// Kept, so that those shown are the first ones of the file and memory stays bounded.
 const KEPT: usize = 5_000;
 /// Longer names are not compared: nobody mistypes them into another one.
@@ -23,38 +23,38 @@ const LONGEST_COMPARED: usize = 40;
 /// Longer words are cut short in messages.
 const WORD_SHOWN: usize = 40;
 /// What an instruction costs, in steps: so much that memory is looked at every few megabytes of them.
-pub const INSTRUCTION: usize = 16;
+pub(crate) const INSTRUCTION: usize = 16;
 
 /// Bytes of the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     pub start: usize,
     pub end: usize,
 }
 
 impl Span {
-    pub fn to(self, last: Span) -> Span {
+    pub(crate) fn to(self, last: Span) -> Span {
         Span { start: self.start, end: last.end }
     }
 }
 
 /// Stands for a problem that has been reported, so that whoever meets it keeps quiet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reported;
+pub(crate) struct Reported;
 
 /// What was read, unless a problem kept it from being read.
-pub type Parsed<T> = Result<T, Reported>;
+pub(crate) type Parsed<T> = Result<T, Reported>;
 
 /// A diagnostic in the making.
 #[derive(Debug)]
-pub struct Problem(Diagnostic);
+pub(crate) struct Problem(Diagnostic);
 
 impl Problem {
-    pub fn error(message: impl Into<String>) -> Problem {
+    pub(crate) fn error(message: impl Into<String>) -> Problem {
         Problem::new(Severity::Error, message.into())
     }
 
-    pub fn warning(message: impl Into<String>) -> Problem {
+    pub(crate) fn warning(message: impl Into<String>) -> Problem {
         Problem::new(Severity::Warning, message.into())
     }
 
@@ -62,23 +62,23 @@ impl Problem {
         Problem(Diagnostic { severity, message, span: None, label: String::new(), help: None })
     }
 
-    pub fn at(mut self, span: Span) -> Problem {
+    pub(crate) fn at(mut self, span: Span) -> Problem {
         self.0.span = Some(span.start..span.end);
         self
     }
 
-    pub fn label(mut self, label: impl Into<String>) -> Problem {
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Problem {
         self.0.label = label.into();
         self
     }
 
-    pub fn help(mut self, help: impl Into<String>) -> Problem {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Problem {
         self.0.help = Some(help.into());
         self
     }
 
     /// Something that helps to understand, beside what helps out.
-    pub fn note(mut self, note: impl Into<String>) -> Problem {
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Problem {
         let note = note.into();
         self.0.help = Some(match self.0.help {
             Some(help) => format!("{help} ({note})"),
@@ -88,7 +88,7 @@ impl Problem {
     }
 
     /// "did you mean", if there is something that may have been meant.
-    pub fn suggest(self, meant: Option<String>) -> Problem {
+    pub(crate) fn suggest(self, meant: Option<String>) -> Problem {
         match meant {
             Some(meant) => self.help(format!("did you mean `{meant}`?")),
             None => self,
@@ -97,14 +97,14 @@ impl Problem {
 }
 
 /// A word of the source, as messages quote it.
-pub fn shorten(word: &str) -> String {
+pub(crate) fn shorten(word: &str) -> String {
     match word.char_indices().nth(WORD_SHOWN) {
         Some((cut, _)) => format!("{}…", &word[..cut]),
         None => word.to_string(),
     }
 }
 
-pub struct Problems<'l> {
+pub(crate) struct Problems<'l> {
     limits: &'l Limits,
     /// The first one that was reached.
     reached: Option<Limit>,
@@ -119,7 +119,7 @@ pub struct Problems<'l> {
 }
 
 impl<'l> Problems<'l> {
-    pub fn new(source: &str, limits: &'l Limits) -> Problems<'l> {
+    pub(crate) fn new(source: &str, limits: &'l Limits) -> Problems<'l> {
         let mut problems = Problems {
             limits,
             reached: None,
@@ -141,7 +141,7 @@ impl<'l> Problems<'l> {
 
     /// So many steps were done, or are about to be. Once a limit has been reached, there are no more.
     #[inline]
-    pub fn spend(&mut self, steps: usize) -> Result<(), Reported> {
+    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Reported> {
         match self.reached {
             None => self.limits.spend(steps).map_err(|limit| self.stop(limit)),
             Some(_) => Err(Reported),
@@ -149,12 +149,15 @@ impl<'l> Problems<'l> {
     }
 
     /// So many bytes are about to be taken at once.
-    pub fn reserve(&mut self, bytes: usize) -> Result<(), Reported> {
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Reported> {
         self.limits.reserve(bytes).map_err(|limit| self.stop(limit))
     }
 
     /// What an analysis found, unless it came to a limit.
-    pub fn within<T>(&mut self, analysis: impl FnOnce(&Limits) -> Result<T, Limit>) -> Result<T, Reported> {
+    pub(crate) fn within<T>(
+        &mut self,
+        analysis: impl FnOnce(&Limits) -> Result<T, Limit>,
+    ) -> Result<T, Reported> {
         analysis(self.limits).map_err(|limit| self.stop(limit))
     }
 
@@ -164,7 +167,7 @@ impl<'l> Problems<'l> {
     }
 
     /// The program that has these parts.
-    pub fn program(&mut self, parts: ProgramParts) -> Result<Program, Reported> {
+    pub(crate) fn program(&mut self, parts: ProgramParts) -> Result<Program, Reported> {
         self.reserve(parts.threads.iter().map(graph_bytes).sum())?;
         Program::new(parts).map_err(|invalid| {
             for rule in invalid {
@@ -175,26 +178,26 @@ impl<'l> Problems<'l> {
     }
 
     /// The text was put together from several files.
-    pub fn with_stretches(mut self, stretches: &[Stretch]) -> Problems<'l> {
+    pub(crate) fn with_stretches(mut self, stretches: &[Stretch]) -> Problems<'l> {
         self.stretches = stretches.to_vec();
         self
     }
 
-    pub fn stretches(&self) -> &[Stretch] {
+    pub(crate) fn stretches(&self) -> &[Stretch] {
         &self.stretches
     }
 
     /// The line in the words of messages.
-    pub fn line_name(&self, span: Span) -> String {
+    pub(crate) fn line_name(&self, span: Span) -> String {
         source::place(&self.stretches, self.line(span)).to_string()
     }
 
     /// Line numbers count from 1.
-    pub fn line(&self, span: Span) -> u32 {
+    pub(crate) fn line(&self, span: Span) -> u32 {
         self.lines.partition_point(|&begin| begin <= span.start) as u32
     }
 
-    pub fn report(&mut self, problem: Problem) -> Reported {
+    pub(crate) fn report(&mut self, problem: Problem) -> Reported {
         let diagnostic = problem.0;
         let place = diagnostic.span.as_ref().map_or(usize::MAX, |s| s.start);
         if self.kept.len() < KEPT && !self.seen.insert((place, diagnostic.message.clone())) {
@@ -210,13 +213,17 @@ impl<'l> Problems<'l> {
         Reported
     }
 
-    pub fn has_errors(&self) -> bool {
+    pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0 || self.reached.is_some()
     }
 
     /// The candidate nearest to a name, if it is near enough to be what was meant. Once there is more to
     /// show than a person reads, no time is spent on it.
-    pub fn nearest<'a>(&self, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    pub(crate) fn nearest<'a>(
+        &self,
+        name: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<String> {
         let plenty = self.errors.max(self.warnings) >= SHOWN;
         if plenty || name.len() > LONGEST_COMPARED {
             return None;
@@ -243,7 +250,7 @@ impl<'l> Problems<'l> {
     }
 
     /// What was read, and the warnings; or why it was not.
-    pub fn finish<T>(mut self, read: Result<T, Reported>) -> Result<(T, Vec<Diagnostic>), Unread> {
+    pub(crate) fn finish<T>(mut self, read: Result<T, Reported>) -> Result<(T, Vec<Diagnostic>), Unread> {
         match (self.reached.take(), read) {
             (Some(limit), _) => Err(Unread::Limit(limit)),
             (None, Ok(read)) if self.errors == 0 => Ok((read, self.shown())),
@@ -252,7 +259,7 @@ impl<'l> Problems<'l> {
     }
 
     /// Everything to show, in the order of the file.
-    pub fn shown(mut self) -> Vec<Diagnostic> {
+    pub(crate) fn shown(mut self) -> Vec<Diagnostic> {
         self.kept.sort_by_key(|d| d.span.as_ref().map_or(usize::MAX, |s| s.start));
         let mut shown = Vec::new();
         for (severity, word, total) in

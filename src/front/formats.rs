@@ -5,7 +5,7 @@
 
 use super::patch::{self, Dialect, Edit};
 use super::promela::{self, Joining};
-use super::{Diagnostic, Input, Severity, Unread, Unwritten, dve, litmus, rmm, ron, trencher, tso};
+use super::{Diagnostic, Input, Severity, Unread, Unwritten, dve, elf, litmus, rmm, ron, trencher, tso};
 use crate::analysis::isomorphism::isomorphic;
 use crate::dve::System;
 use crate::limits::Limits;
@@ -28,6 +28,8 @@ pub struct Format {
     /// Are the lines of a program's instructions those of the file that was read? Not where programs are
     /// data.
     pub lines: bool,
+    /// Do fences say what they order? Otherwise only SC and TSO know what they mean.
+    pub fence_kinds: bool,
     pub read: Option<ReadFormat>,
     pub write: Option<WriteFormat>,
     /// How the user's own text is changed, where that can be done.
@@ -60,7 +62,18 @@ pub struct Reading<'a> {
     pub define: &'a [(String, Value)],
     /// Where the lines come from, if the text was put together from several files.
     pub stretches: &'a [Stretch],
+    /// What is said of machine code beside the file, and the files that are linked with it.
+    pub code: Option<(&'a elf::Options, &'a [elf::CodeFile<'a>])>,
+    /// What the file is called.
+    pub name: &'a str,
     pub limits: &'a Limits,
+}
+
+impl<'a> Reading<'a> {
+    /// A text of its own.
+    pub fn of_text(define: &'a [(String, Value)], limits: &'a Limits) -> Reading<'a> {
+        Reading { define, stretches: &[], code: None, name: "", limits }
+    }
 }
 
 /// What a writer has to know beside the program.
@@ -75,7 +88,7 @@ pub struct Writing<'a> {
     pub limits: &'a Limits,
 }
 
-pub static FORMATS: [Format; 7] = [
+pub static FORMATS: [Format; 8] = [
     Format {
         name: "tso",
         extensions: &["tso"],
@@ -83,6 +96,7 @@ pub static FORMATS: [Format; 7] = [
         parameters: true,
         includes: true,
         lines: true,
+        fence_kinds: true,
         read: Some(|bytes, with| {
             alone(tso::read_spliced(text(bytes)?, with.stretches, with.define, with.limits))
         }),
@@ -98,6 +112,7 @@ pub static FORMATS: [Format; 7] = [
         parameters: false,
         includes: false,
         lines: false,
+        fence_kinds: true,
         read: Some(|bytes, with| alone(ron::read(text(bytes)?, with.limits))),
         write: Some(|program, with| Ok(ron::write(program, with.limits)?)),
         patch: None,
@@ -111,6 +126,7 @@ pub static FORMATS: [Format; 7] = [
         parameters: false,
         includes: false,
         lines: true,
+        fence_kinds: true,
         read: Some(|bytes, with| {
             let read = litmus::read_test(text(bytes)?, with.limits);
             read.map(|(input, litmus)| Contents::Program(Box::new((input, Some(litmus)))))
@@ -127,6 +143,7 @@ pub static FORMATS: [Format; 7] = [
         parameters: false,
         includes: false,
         lines: true,
+        fence_kinds: false,
         read: Some(|bytes, with| alone(trencher::read(text(bytes)?, with.limits))),
         write: Some(|program, with| trencher::write(program, with.limits)),
         patch: None,
@@ -140,6 +157,7 @@ pub static FORMATS: [Format; 7] = [
         parameters: false,
         includes: false,
         lines: true,
+        fence_kinds: true,
         read: Some(|bytes, with| alone(rmm::read(text(bytes)?, with.limits))),
         write: None,
         patch: Some(&rmm::DIALECT),
@@ -153,6 +171,7 @@ pub static FORMATS: [Format; 7] = [
         parameters: false,
         includes: false,
         lines: true,
+        fence_kinds: false,
         read: Some(|bytes, with| {
             dve::read(text(bytes)?, with.limits).map(|(system, warnings)| Contents::System(system, warnings))
         }),
@@ -162,12 +181,27 @@ pub static FORMATS: [Format; 7] = [
         fence: |_| "fence",
     },
     Format {
+        name: "elf",
+        extensions: &["o", "a", "elf"],
+        what: "x86-64 machine code: object files, archives, executables",
+        parameters: false,
+        includes: false,
+        lines: false,
+        fence_kinds: true,
+        read: Some(|bytes, with| alone(code(bytes, with))),
+        write: None,
+        patch: None,
+        source_map: no_copies,
+        fence: |_| "mfence",
+    },
+    Format {
         name: "promela",
         extensions: &["pml"],
         what: "A model under SC for SPIN",
         parameters: false,
         includes: false,
         lines: false,
+        fence_kinds: false,
         read: None,
         write: Some(|program, with| promela::write(program, with.steps, with.limits)),
         patch: None,
@@ -187,6 +221,11 @@ pub fn readable() -> impl Iterator<Item = &'static Format> {
 
 pub fn writable() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(|format| format.write.is_some())
+}
+
+/// The format that the bytes of a file tell, whatever its name.
+pub fn of_bytes(bytes: &[u8]) -> Option<&'static Format> {
+    elf::is_code(bytes).then(|| named("elf")).flatten()
 }
 
 /// The format that the name of a file tells, among those that are read.
@@ -266,6 +305,14 @@ fn arrivals_only_harm(program: &Program) -> bool {
     })
 }
 
+fn code(bytes: &[u8], with: &Reading) -> Result<Input, Unread> {
+    let options = elf::Options::default();
+    let (options, others) = with.code.unwrap_or((&options, &[]));
+    let files: Vec<elf::CodeFile> =
+        std::iter::once(elf::CodeFile { name: with.name, bytes }).chain(others.iter().copied()).collect();
+    elf::read(&files, options, with.limits)
+}
+
 fn alone(input: Result<Input, Unread>) -> Result<Contents, Unread> {
     input.map(|input| Contents::Program(Box::new((input, None))))
 }
@@ -300,15 +347,17 @@ mod tests {
     fn names_and_extensions_are_told_apart() {
         let names: HashSet<_> = FORMATS.iter().map(|f| f.name).collect();
         let extensions: HashSet<_> = FORMATS.iter().flat_map(|f| f.extensions).collect();
-        assert_eq!((names.len(), extensions.len()), (FORMATS.len(), FORMATS.len()));
+        let all = FORMATS.iter().map(|f| f.extensions.len()).sum();
+        assert_eq!((names.len(), extensions.len()), (FORMATS.len(), all));
         assert_eq!(of_path(Path::new("a/b.litmus")).map(|f| f.name), Some("litmus"));
         assert_eq!(of_path(Path::new("b.pml")), None, "it is only written");
     }
 
     #[test]
     fn what_is_no_text_is_an_error_with_its_place() {
-        let with = Reading { define: &[], stretches: &[], limits: &Limits::default() };
-        for format in readable() {
+        let limits = Limits::default();
+        let with = Reading::of_text(&[], &limits);
+        for format in readable().filter(|format| format.name != "elf") {
             let Err(Unread::Wrong(wrong)) = format.parse(b"ab\xff", &with) else { panic!("{}", format.name) };
             assert_eq!(wrong[0].span, Some(2..5), "{}", format.name);
         }

@@ -8,6 +8,7 @@ mod cfg;
 mod const_fold;
 mod diagnostics;
 pub mod dve;
+pub mod elf;
 pub mod formats;
 pub mod litmus;
 pub mod ltl;
@@ -21,6 +22,8 @@ mod x86;
 
 use crate::limits::Limit;
 use crate::model::Program;
+use crate::model::formula::StatedFormula;
+use std::fmt;
 use std::ops::Range;
 use thiserror::Error;
 
@@ -28,6 +31,8 @@ use thiserror::Error;
 #[derive(Clone, Debug)]
 pub struct Input {
     pub program: Program,
+    /// What is asked of its infinite runs.
+    pub formulas: Vec<StatedFormula>,
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -44,6 +49,40 @@ pub struct Diagnostic {
     /// A way out, if one is near.
     pub help: Option<String>,
 }
+
+impl Diagnostic {
+    /// Line and column, from 1, of what it is about, if it is about a part of the source.
+    pub fn place(&self, source: &str) -> Option<(usize, usize)> {
+        let start = self.span.as_ref()?.start.min(source.len());
+        let before = source.as_bytes()[..start].iter();
+        let line = 1 + before.clone().filter(|&&byte| byte == b'\n').count();
+        let begins = before.rev().position(|&byte| byte == b'\n').map_or(0, |back| start - back);
+        Some((line, 1 + source.get(begins..start).map_or(start - begins, |text| text.chars().count())))
+    }
+
+    /// The message with its place in the source in front: `3:7: error: …`.
+    pub fn in_source(&self, source: &str) -> String {
+        let place = self.place(source).map_or(String::new(), |(line, column)| format!("{line}:{column}: "));
+        format!("{place}{self}")
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        write!(f, "{word}: {}", self.message)?;
+        match self.label.as_str() {
+            "" => {}
+            label => write!(f, " ({label})")?,
+        }
+        self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
+    }
+}
+
+impl std::error::Error for Diagnostic {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
@@ -92,6 +131,15 @@ impl From<Limit> for Unwritten {
     fn from(limit: Limit) -> Unwritten {
         Unwritten::Limit(limit)
     }
+}
+
+/// What no other tool's language says of a whole program, if the program does.
+fn only_ours(program: &Program, format: &'static str) -> Result<(), Inexpressible> {
+    let Some(line) = program.no_hang() else { return Ok(()) };
+    let place =
+        if line == 0 { "the properties".to_string() } else { format!("line {}", program.place(line)) };
+    let why = "there are no words for that".to_string();
+    Err(Inexpressible { format, place, construct: "`no hang`".to_string(), why })
 }
 
 /// Something that a program says and the format it is being written in cannot say.

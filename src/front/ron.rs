@@ -35,7 +35,7 @@ pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
     parts.threads.iter_mut().flat_map(|t| &mut t.edges).for_each(|edge| edge.origin = None);
     let mut problems = Problems::new("", limits);
     let program = problems.program(parts);
-    problems.finish(program).map(|(program, warnings)| Input { program, warnings })
+    problems.finish(program).map(|(program, warnings)| Input { program, formulas: vec![], warnings })
 }
 
 fn parts(source: &str, limits: &Limits) -> Result<ProgramParts, Unread> {
@@ -61,6 +61,8 @@ struct Parts<'a> {
     memory: &'a [Variable],
     threads: Vec<ThreadParts<'a>>,
     properties: &'a [Property],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_hang: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -84,7 +86,7 @@ impl Parts<'_> {
             end: thread.end(),
         });
         let (memory, properties) = (program.variables(), program.properties());
-        Parts { memory, threads: threads.collect(), properties }
+        Parts { memory, threads: threads.collect(), properties, no_hang: program.no_hang() }
     }
 }
 

@@ -32,7 +32,7 @@ use carried::{Key, Named};
 const ROUNDS: usize = 4;
 
 #[derive(Default)]
-pub struct Symmetry {
+pub(crate) struct Symmetry {
     orbits: Vec<Orbit>,
     /// Per thread and node the registers that matter there, if any group has members at all.
     live: Vec<Vec<Vec<u32>>>,
@@ -56,7 +56,7 @@ pub(crate) struct Orbit {
 
 /// One worker's space for renaming.
 #[derive(Default)]
-pub struct Renaming {
+pub(crate) struct Renaming {
     vals: Vec<Value>,
     /// What can be said of each member of a group, one after the other, and where each ends.
     keys: Vec<Value>,
@@ -109,7 +109,7 @@ impl Renaming {
 
     /// The sleep set of the representative.
     #[inline]
-    pub fn sleep(&self, sleep: Sleep) -> Sleep {
+    pub(crate) fn sleep(&self, sleep: Sleep) -> Sleep {
         let asleep = |&t: &usize| t < Sleep::BITS as usize && sleep >> t & 1 != 0;
         let bits = self.was.iter().take(Sleep::BITS as usize).enumerate();
         bits.filter(|(_, was)| asleep(was)).fold(0, |all, (t, _)| all | 1 << t)
@@ -117,7 +117,7 @@ impl Renaming {
 }
 
 impl Symmetry {
-    pub fn of(code: &Compiled) -> Symmetry {
+    pub(crate) fn of(code: &Compiled) -> Symmetry {
         let (groups, sorts) = groups(code);
         if groups.is_empty() {
             return Symmetry::default();
@@ -131,24 +131,24 @@ impl Symmetry {
         }
     }
 
-    pub fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         self.orbits.is_empty()
     }
 
     /// How many threads may change places with others.
-    pub fn interchangeable(&self) -> usize {
+    pub(crate) fn interchangeable(&self) -> usize {
         self.members().map(<[usize]>::len).sum()
     }
 
     /// Per group the threads that may change places.
-    pub fn members(&self) -> impl Iterator<Item = &[usize]> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = &[usize]> {
         self.orbits.iter().map(|o| &o.group.members[..])
     }
 
     /// Turns the state, in which dead registers have been cleared, into its representative. What the `dead`
     /// cells hold says nothing. The answer is whether a member got another place: then they may hold
     /// something else now.
-    pub fn represent(
+    pub(crate) fn represent(
         &self,
         code: &Compiled,
         work: &mut Work,
@@ -169,7 +169,7 @@ impl Symmetry {
     }
 
     /// Threads whose steps need not be explored because a twin's are: each with that twin.
-    pub fn twins(
+    pub(crate) fn twins(
         &self,
         work: &Work,
         carried: &impl Carried,
@@ -282,7 +282,7 @@ impl Symmetry {
 
     /// A value in a cell of a representative, as the run calls it: per thread there, `names` has the thread
     /// of the run.
-    pub fn in_run(&self, names: &[usize], cell: u32, value: Value) -> Value {
+    pub(crate) fn in_run(&self, names: &[usize], cell: u32, value: Value) -> Value {
         let mut called = (cell, value);
         for orbit in &self.orbits {
             let member = |t: usize| orbit.place[t].expect("members change places with members");

@@ -8,7 +8,8 @@
 //!
 //! Two kinds of states are not stored at all (`prune`): those from which no goal state can be reached in the
 //! threads' graphs, and those that differ from their parent by a thread that only read and then got stuck.
-//! This is the machine for every program; the one in `movers` has fewer states where it applies.
+//! This is the machine for every program; the one in `movers` has fewer states where it applies. Where a `membarrier`
+//! waits for all buffers, no orders of steps are left out: no step of a thread that stores is independent of it.
 
 use super::MemoryModel;
 use super::compile::{CInstr, Stores};
@@ -45,14 +46,22 @@ struct Others {
 }
 
 impl EagerMachine {
-    pub fn new(
+    pub(crate) fn new(
         program: &Program,
         goal: &Goal,
         model: MemoryModel,
         reductions: Reductions,
         limits: &Limits,
     ) -> Result<EagerMachine, Limit> {
-        Ok(EagerMachine { core: Core::new(program, goal, model, Stores::Local, reductions, limits)? })
+        // Who waits for all buffers sees when a store is issued.
+        let (stores, reductions) = match program.membarrier() {
+            None => (Stores::Local, reductions),
+            Some(_) => {
+                let (por, sleep, silent, repeats) = (false, false, false, false);
+                (Stores::Scheduled, Reductions { por, sleep, silent, repeats, ..reductions })
+            }
+        };
+        Ok(EagerMachine { core: Core::new(program, goal, model, stores, reductions, limits)? })
     }
 
     /// All normal forms that follow when thread `t` acts in `base`.
@@ -123,7 +132,11 @@ impl EagerMachine {
     }
 
     /// The decisions along a line of stored states, and per thread of the last one the thread of the run.
-    pub fn walk(&self, line: &[Vec<u64>], limits: &Limits) -> Result<(Vec<Action>, Vec<usize>), Limit> {
+    pub(crate) fn walk(
+        &self,
+        line: &[Vec<u64>],
+        limits: &Limits,
+    ) -> Result<(Vec<Action>, Vec<usize>), Limit> {
         walk(self, line, limits)
     }
 }

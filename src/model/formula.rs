@@ -1,7 +1,11 @@
 //! What may be asked of infinite runs? Formulas of linear temporal logic `[Pnueli77]` over propositions, which
 //! are numbers here: what each says of a state is known elsewhere.
 
+use super::Pred;
 use std::fmt;
+
+/// A formula speaks of at most so many propositions: one bit of a letter each.
+pub const MOST_PROPOSITIONS: usize = u64::BITS as usize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Formula {
@@ -26,6 +30,29 @@ pub enum Connective {
     /// Until, or for ever.
     WeakUntil,
     Release,
+}
+
+/// A formula that a program's file states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedFormula {
+    /// What the file calls it, if it has a name there.
+    pub name: Option<String>,
+    pub formula: Formula,
+    /// What each proposition says of a state.
+    pub propositions: Vec<Pred>,
+    pub line: u32,
+    /// As the file has it.
+    pub text: String,
+}
+
+impl StatedFormula {
+    /// The text without what stands before the formula.
+    pub fn body(&self) -> String {
+        let text = self.text.strip_prefix("ltl").unwrap_or(&self.text).trim_start();
+        let own =
+            self.name.as_ref().and_then(|name| text.strip_prefix(&name[..])?.trim_start().strip_prefix(':'));
+        own.unwrap_or(text).trim_start().to_string()
+    }
 }
 
 impl Connective {

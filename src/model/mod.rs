@@ -3,8 +3,13 @@
 //! A [`Program`] is a value: checked once when it is built, never edited afterwards. What can be said of all
 //! its runs is found in `analysis`.
 
+pub mod build;
+pub mod bytes;
+pub mod code;
+pub mod datatype;
 pub mod expr;
 pub mod formula;
+mod ids;
 pub mod instr;
 pub mod litmus;
 pub mod program;
@@ -13,9 +18,12 @@ pub mod source;
 pub mod source_map;
 mod validity;
 
+pub use bytes::Bytes;
+pub use code::CodeLine;
 pub use expr::{BinOp, DivisionByZero, Expr, UnOp, Value};
-pub use instr::{Instr, Reg, RegExpr, RmwOp};
-pub use program::{Addr, Edge, EdgeId, Loc, Location, Origin, Program, Thread, ThreadId, Variable};
+pub use ids::{Addr, EdgeId, Loc, ThreadId};
+pub use instr::{FenceKinds, Instr, Reg, RegExpr, RmwOp};
+pub use program::{Edge, Location, Origin, Program, Thread, Variable};
 pub use property::{Atom, Case, Pred, Property, PropertyKind};
 pub use source::Stretch;
 pub use source_map::SourceMap;

@@ -6,61 +6,14 @@
 //! by zero or an access outside memory takes it to [`Loc::TRAP`], which lies outside the graph.
 //! Invariant: every `Program` has passed `validity`; all ids in it are in range.
 
+use super::ids::{Addr, EdgeId, Loc, ThreadId};
 use super::source::{self, LinePlace, Stretch};
 use super::validity::{self, Invalid};
-use super::{Atom, Instr, Property, Reg, RegExpr, Value};
+use super::{Atom, CodeLine, FenceKinds, Instr, Property, Reg, RegExpr, Value};
 use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
 use petgraph::visit::{Dfs, EdgeFiltered, EdgeRef, IntoNeighbors, Reversed, Visitable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ThreadId(pub u16);
-
-/// A location of one thread's graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Loc(pub u32);
-
-/// An edge of one thread's graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct EdgeId(pub u32);
-
-/// A cell of shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Addr(pub u32);
-
-impl ThreadId {
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Loc {
-    /// Where a thread stands after an error of its own.
-    pub const TRAP: Loc = Loc(u32::MAX);
-
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl EdgeId {
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Addr {
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Reg {
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// A named run of cells; `init` has one value per cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,9 +83,15 @@ pub struct ProgramParts {
     pub memory: Vec<Variable>,
     pub threads: Vec<ThreadParts>,
     pub properties: Vec<Property>,
+    /// The line on which `no hang` is asked for, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_hang: Option<u32>,
     /// Where lines come from, if not all from one file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stretches: Vec<Stretch>,
+    /// Of a program that was made from object code: what its lines are, the first of which is line 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code: Vec<CodeLine>,
 }
 
 #[derive(Clone, Debug)]
@@ -150,7 +109,9 @@ pub struct Program {
     initial_memory: Vec<Value>,
     threads: Vec<Thread>,
     properties: Vec<Property>,
+    no_hang: Option<u32>,
     stretches: Vec<Stretch>,
+    code: Vec<CodeLine>,
 }
 
 impl Program {
@@ -161,9 +122,9 @@ impl Program {
             return Err(wrong);
         }
         let initial_memory = parts.memory.iter().flat_map(|v| v.init.iter().copied()).collect();
-        let ProgramParts { memory, threads, properties, stretches } = parts;
+        let ProgramParts { memory, threads, properties, no_hang, stretches, code } = parts;
         let threads = threads.into_iter().map(Thread::new).collect();
-        Ok(Program { memory, initial_memory, threads, properties, stretches })
+        Ok(Program { memory, initial_memory, threads, properties, no_hang, stretches, code })
     }
 
     pub fn to_parts(&self) -> ProgramParts {
@@ -171,7 +132,9 @@ impl Program {
             memory: self.memory.clone(),
             threads: self.threads.iter().map(Thread::to_parts).collect(),
             properties: self.properties.clone(),
+            no_hang: self.no_hang,
             stretches: self.stretches.clone(),
+            code: self.code.clone(),
         }
     }
 
@@ -180,7 +143,9 @@ impl Program {
             memory: self.memory,
             threads: self.threads.into_iter().map(Thread::into_parts).collect(),
             properties: self.properties,
+            no_hang: self.no_hang,
             stretches: self.stretches,
+            code: self.code,
         }
     }
 
@@ -221,7 +186,24 @@ impl Program {
 
     /// Where the user finds a line of the program.
     pub fn place(&self, line: u32) -> LinePlace<'_> {
-        source::place(&self.stretches, line)
+        match self.code(line) {
+            Some(code) => code.place(),
+            None => source::place(&self.stretches, line),
+        }
+    }
+
+    /// What the line is, in a program that was made from object code.
+    pub fn code(&self, line: u32) -> Option<&CodeLine> {
+        self.code.get((line as usize).checked_sub(1)?)
+    }
+
+    /// The instruction of an edge as the user knows it.
+    pub fn words(&self, thread: &Thread, edge: &Edge) -> String {
+        match (edge.text.is_empty(), self.code(edge.line)) {
+            (true, Some(code)) => code.words().to_string(),
+            (true, None) => thread.show_instr(self, &edge.instr),
+            (false, _) => edge.text.clone(),
+        }
     }
 
     pub fn has_asserts(&self) -> bool {
@@ -233,8 +215,26 @@ impl Program {
         self.has_locks() && self.threads.iter().any(|t| t.inside_blocks()[t.end.index()])
     }
 
+    /// The first instruction that waits for all threads' buffers, if there is one: not every engine, and no
+    /// other tool, knows what that is.
+    pub fn membarrier(&self) -> Option<(&Thread, &Edge)> {
+        let edges = self.threads.iter().flat_map(|t| t.edges().map(move |(_, e)| (t, e)));
+        edges.into_iter().find(|(_, e)| e.instr == Instr::Membarrier)
+    }
+
+    /// The line on which the program asks that it never hangs, 0 if it has no lines.
+    pub fn no_hang(&self) -> Option<u32> {
+        self.no_hang
+    }
+
     pub fn has_locks(&self) -> bool {
         self.threads.iter().any(|t| t.edges().any(|(_, e)| matches!(e.instr, Instr::Lock)))
+    }
+
+    /// Does some access touch a part of its cell only?
+    pub fn mixes_sizes(&self) -> bool {
+        let mut edges = self.threads.iter().flat_map(|t| t.edges());
+        edges.any(|(_, e)| e.instr.bytes().is_some_and(|bytes| !bytes.is_whole()))
     }
 
     /// The name of a cell: `x`, or `a[2]` inside an array.
@@ -436,9 +436,12 @@ impl Thread {
             None => self.show_expr(e),
         };
         match instr {
-            Instr::Load { dst, addr: a } => format!("load {}, [{}]", reg(dst), addr(a)),
-            Instr::Store { addr: a, value } => format!("store [{}], {}", addr(a), expr(value)),
+            Instr::Load { dst, addr: a, bytes } => format!("load {}, [{}{bytes}]", reg(dst), addr(a)),
+            Instr::Store { addr: a, value, bytes } => format!("store [{}{bytes}], {}", addr(a), expr(value)),
             Instr::Fence => "fence".to_string(),
+            Instr::Partial(FenceKinds::NONE) => "nop".to_string(),
+            Instr::Partial(kinds) => format!("fence {}", kinds.words()),
+            Instr::Membarrier => "membarrier".to_string(),
             Instr::Assign { dst, value } => format!("{} = {}", reg(dst), expr(value)),
             Instr::Any { dst, lo, hi } => format!("{} = any({lo}..={hi})", reg(dst)),
             Instr::Assume(e) => format!("assume {}", expr(e)),

@@ -17,7 +17,7 @@ pub struct Stretch {
 /// A line as the user knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinePlace<'a> {
-    /// None for the file that was read.
+    /// None for the file that was read. Without a line it may be an address of object code.
     pub file: Option<&'a str>,
     /// 0 if there is none.
     pub line: u32,
@@ -38,7 +38,8 @@ impl LinePlace<'_> {
     /// For columns: `12`, `lock.tso:12`, or nothing.
     pub fn short(&self) -> String {
         match (self.file, self.line) {
-            (_, 0) => String::new(),
+            (None, 0) => String::new(),
+            (Some(address), 0) => address.to_string(),
             (None, line) => line.to_string(),
             (Some(file), line) => format!("{file}:{line}"),
         }
@@ -48,9 +49,10 @@ impl LinePlace<'_> {
 /// `12`, or `12 of lock.tso`.
 impl fmt::Display for LinePlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.file {
-            None => write!(f, "{}", self.line),
-            Some(file) => write!(f, "{} of {file}", self.line),
+        match (self.file, self.line) {
+            (None, line) => write!(f, "{line}"),
+            (Some(address), 0) => write!(f, "{address}"),
+            (Some(file), line) => write!(f, "{line} of {file}"),
         }
     }
 }

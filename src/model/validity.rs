@@ -5,7 +5,7 @@
 
 use super::expr::MAX_DEPTH;
 use super::program::{ProgramParts, ThreadParts};
-use super::{Atom, Instr, Loc, Pred, Reg};
+use super::{Atom, Instr, Loc, Pred, Reg, RmwOp};
 use std::collections::HashSet;
 use thiserror::Error;
 
@@ -13,9 +13,9 @@ pub const MAX_THREADS: usize = 1000;
 pub const MAX_CELLS: usize = 1 << 20;
 pub const MAX_REGISTERS: usize = 10_000;
 /// Values of one `any`; each is a step of its own.
-pub const MAX_CHOICES: i64 = 1 << 16;
+pub(crate) const MAX_CHOICES: i64 = 1 << 16;
 /// Locations or edges of one thread.
-pub const MAX_GRAPH: usize = 1 << 24;
+pub(crate) const MAX_GRAPH: usize = 1 << 24;
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Invalid {
@@ -55,6 +55,10 @@ pub enum Invalid {
     NoSuchCell { property: usize, addr: u32, count: usize },
     #[error("property {0} divides by something that may be zero")]
     PropertyDivides(usize),
+    #[error("thread `{thread}`: the new value of edge {edge} divides by something that may be zero")]
+    NewValueDivides { thread: String, edge: usize },
+    #[error("thread `{thread}`: edge {edge} touches bytes {bytes:#010b}, which do not lie side by side")]
+    ScatteredBytes { thread: String, edge: usize, bytes: u8 },
 }
 
 pub(super) fn check(parts: &ProgramParts) -> Vec<Invalid> {
@@ -149,6 +153,14 @@ fn check_instr(thread: &ThreadParts, i: usize, instr: &Instr, wrong: &mut Vec<In
     if deep {
         return wrong
             .push(Invalid::TooDeep(format!("an expression in edge {i} of thread `{}`", thread.name)));
+    }
+    if let Instr::Rmw { op: RmwOp::New(new), .. } = instr
+        && new.may_divide_by_zero()
+    {
+        wrong.push(Invalid::NewValueDivides { thread: thread.name.clone(), edge: i });
+    }
+    if let Some(bytes) = instr.bytes().filter(|bytes| bytes.ends().is_none()) {
+        wrong.push(Invalid::ScatteredBytes { thread: thread.name.clone(), edge: i, bytes: bytes.0 });
     }
     let mut register = |r: Reg| {
         if r.index() >= thread.registers.len() {

@@ -19,7 +19,7 @@ use crate::semantics::modified;
 use std::ops::ControlFlow;
 
 /// What a line of states comes to.
-pub enum Concrete {
+pub(crate) enum Concrete {
     /// A run.
     Run(Vec<Action>),
     /// No run: what this thread read was not there.
@@ -27,7 +27,7 @@ pub enum Concrete {
 }
 
 /// The run that leads to a goal, if it is one.
-pub fn concretise(
+pub(crate) fn concretise(
     program: &Program,
     machine: &LaggingMachine,
     search: &mut Cover,
@@ -197,7 +197,11 @@ impl Clock<'_> {
         match instr {
             Instr::Assign { dst, value } => self.set(t, *dst, self.value(t, value)),
             Instr::Any { dst, .. } => self.set(t, *dst, choice.expect("an `any` is taken with a value")),
-            Instr::Fence => self.threads[t.index()].place = self.now(),
+            instr if instr.is_fence() => self.threads[t.index()].place = self.now(),
+            Instr::Membarrier => {
+                let now = self.now();
+                self.threads.iter_mut().for_each(|own| own.place = now);
+            }
             Instr::Lock => return self.begin(action, true),
             Instr::Unlock => return self.begin(action, false),
             _ => {}
@@ -233,7 +237,7 @@ impl Clock<'_> {
             }
             Instr::Rmw { dst, op, .. } => {
                 let old = self.held(cell, self.now());
-                let new = modified(&self.threads[t.index()].registers, op, old);
+                let new = modified(&self.threads[t.index()].registers, *dst, op, old);
                 self.set(t, *dst, old);
                 self.begin(action, inside);
                 self.write(cell, new);

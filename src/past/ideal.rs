@@ -53,7 +53,7 @@ impl Level {
 
 /// One factor of a past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Factor {
+pub(crate) enum Factor {
     /// By its number; it is not empty.
     Set(u32),
     /// The pair's number.
@@ -62,7 +62,7 @@ pub enum Factor {
 
 /// Pairs of cells and values, and sets of them.
 #[derive(Debug)]
-pub struct Sets {
+pub(crate) struct Sets {
     pairs: Vec<(u32, Value)>,
     /// Per cell its values, and the numbers of the pairs.
     by_cell: Vec<Vec<(Value, u32)>>,
@@ -71,17 +71,17 @@ pub struct Sets {
 }
 
 /// The empty set.
-pub const EMPTY: u32 = 0;
+pub(crate) const EMPTY: u32 = 0;
 
 impl Sets {
-    pub fn new(cells: usize) -> Sets {
+    pub(crate) fn new(cells: usize) -> Sets {
         let mut sets = Interned::default();
         sets.insert(&[]);
         Sets { pairs: Vec::new(), by_cell: vec![Vec::new(); cells], sets, space: Vec::new() }
     }
 
     #[inline]
-    pub fn pair(&mut self, cell: u32, value: Value) -> u32 {
+    pub(crate) fn pair(&mut self, cell: u32, value: Value) -> u32 {
         let known = &mut self.by_cell[cell as usize];
         if let Some((_, number)) = known.iter().find(|(v, _)| *v == value) {
             return *number;
@@ -93,23 +93,23 @@ impl Sets {
     }
 
     #[inline]
-    pub fn value_of(&self, pair: u32) -> (u32, Value) {
+    pub(crate) fn value_of(&self, pair: u32) -> (u32, Value) {
         self.pairs[pair as usize]
     }
 
     #[inline]
-    pub fn cell_of(&self, pair: u32) -> u32 {
+    pub(crate) fn cell_of(&self, pair: u32) -> u32 {
         self.pairs[pair as usize].0
     }
 
     /// The pairs of a set, by their numbers, in ascending order.
     #[inline]
-    pub fn get(&self, set: u32) -> &[u32] {
+    pub(crate) fn get(&self, set: u32) -> &[u32] {
         self.sets.get(set)
     }
 
     /// The set of these pairs.
-    pub fn of(&mut self, pairs: impl Iterator<Item = u32>) -> u32 {
+    pub(crate) fn of(&mut self, pairs: impl Iterator<Item = u32>) -> u32 {
         let mut space = std::mem::take(&mut self.space);
         space.clear();
         space.extend(pairs);
@@ -139,7 +139,7 @@ impl Sets {
     }
 
     /// Is every pair of the one in the other?
-    pub fn is_subset(&self, a: u32, b: u32) -> bool {
+    pub(crate) fn is_subset(&self, a: u32, b: u32) -> bool {
         let (small, large) = (self.get(a), self.get(b));
         if a == b || small.is_empty() {
             return true;
@@ -153,7 +153,7 @@ impl Sets {
     }
 
     /// Brings a past into its canonical form, but for rule 1.
-    pub fn canonicalise(&mut self, factors: &mut Vec<Factor>, level: Level) {
+    pub(crate) fn canonicalise(&mut self, factors: &mut Vec<Factor>, level: Level) {
         self.hide(factors);
         self.absorb(factors);
         match level {
@@ -165,7 +165,7 @@ impl Sets {
     }
 
     /// Rule 1.
-    pub fn restrict(&mut self, factors: &mut Vec<Factor>, relevant: &Cells) {
+    pub(crate) fn restrict(&mut self, factors: &mut Vec<Factor>, relevant: &Cells) {
         for factor in factors.iter_mut() {
             if let Factor::Set(set) = factor {
                 *set = self.filtered(*set, |cell| relevant.contain(cell));
@@ -264,7 +264,7 @@ impl Sets {
 
     /// What a load of the cell may find: values, each with what of the past is left then. The earliest place
     /// of a value leaves the most, so no other is tried.
-    pub fn reads(&self, factors: &[Factor], cell: u32) -> Vec<(Value, Vec<Factor>)> {
+    pub(crate) fn reads(&self, factors: &[Factor], cell: u32) -> Vec<(Value, Vec<Factor>)> {
         let mut found: Vec<(Value, Vec<Factor>)> = Vec::new();
         let own = |factor: &Factor| matches!(factor, Factor::Mark(pair) if self.cell_of(*pair) == cell);
         if let Some(Factor::Mark(pair)) = factors.iter().find(|factor| own(factor)) {
@@ -283,7 +283,7 @@ impl Sets {
     }
 
     /// Is the first past below the second?
-    pub fn is_below(&self, low: &[Factor], high: &[Factor]) -> bool {
+    pub(crate) fn is_below(&self, low: &[Factor], high: &[Factor]) -> bool {
         let (low, high) = (Segments::of(low), Segments::of(high));
         // How many marks of the first lie before what is matched segment by segment.
         (0..=low.marks.len()).any(|front| {
@@ -324,7 +324,7 @@ impl Sets {
         })
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.sets.bytes()
     }
 }

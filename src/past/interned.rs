@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hash};
 
 #[derive(Debug)]
-pub struct Interned<T> {
+pub(crate) struct Interned<T> {
     words: Vec<T>,
     /// Where each list ends.
     ends: Vec<usize>,
@@ -23,18 +23,18 @@ impl<T> Default for Interned<T> {
 
 impl<T: Copy + Eq + Hash> Interned<T> {
     /// How many lists there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
     #[inline]
-    pub fn get(&self, number: u32) -> &[T] {
+    pub(crate) fn get(&self, number: u32) -> &[T] {
         list(&self.words, &self.ends, number)
     }
 
     /// The number of the list, and whether it is new.
     #[inline]
-    pub fn insert(&mut self, wanted: &[T]) -> (u32, bool) {
+    pub(crate) fn insert(&mut self, wanted: &[T]) -> (u32, bool) {
         let Interned { words, ends, numbers } = self;
         let hash = |of: &[T]| FixedState::with_seed(0).hash_one(of);
         let entry = numbers.entry(
@@ -55,7 +55,7 @@ impl<T: Copy + Eq + Hash> Interned<T> {
     }
 
     /// Bytes that it takes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.words.capacity() * size_of::<T>()
             + self.ends.capacity() * size_of::<usize>()
             + self.numbers.capacity() * size_of::<u32>()

@@ -13,6 +13,8 @@
 //!   else without it: in step.
 //! - *At a store with other edges*, a load or a local step goes on in the past; all else drops it first.
 //! - *Fences and locked instructions* are done in step; what the latter write goes into the others' pasts.
+//! - *`membarrier`*: every thread is in step. (What a thread does in its past it can as well do before that; and what it
+//!   stores later is issued later, and so are the loads behind it.) Not beside blocks: a past inside a block has no end.
 //! - *Blocks*: the owner is in step. While it holds the lock no other thread moves, and what it writes goes
 //!   into the others' pasts at `unlock` only. From `lock` on, a past that is the memory at that time alone is
 //!   spelled out.
@@ -46,7 +48,8 @@
 //! Steps are those of `machine::core` under SC, up to scheduling points, at each of which a thread may stop in
 //! step. That suffices here too: a step that runs on to the next point passes places at which the goal says
 //! what it says at one of its ends (`compile::scheduling`), whether what is read is old or new.
-//! Not here: searching (`search`), and which TSO run it is (`concretise`).
+//! Steps and the argument for them are one algorithm, and one file. Not here: searching (`search`), and which
+//! TSO run it is (`concretise`).
 
 use super::ideal::Level;
 use super::table::{IN_STEP, PastId, PastTable};
@@ -68,7 +71,7 @@ pub enum Keep {
 }
 
 /// A program as a machine of lagging readers.
-pub struct LaggingMachine {
+pub(crate) struct LaggingMachine {
     pub(super) core: Core,
     pub(super) relevance: Relevance,
     /// Per thread and node.
@@ -87,7 +90,7 @@ pub(super) struct NodeFacts {
 
 /// One decision, and what it read from the past if it did.
 #[derive(Clone, Copy, Debug)]
-pub struct Move {
+pub(crate) struct Move {
     pub action: Action,
     pub read: Option<(u32, Value)>,
     /// The store never reaches memory.
@@ -95,7 +98,7 @@ pub struct Move {
 }
 
 /// What is kept of the moves on the way, if anything.
-pub trait Telling: Record {
+pub(crate) trait Telling: Record {
     /// The last decision was a load from the past.
     fn read(&mut self, cell: u32, value: Value);
 
@@ -138,7 +141,7 @@ struct Ahead<R> {
 
 /// What expanding states needs again and again.
 #[derive(Default)]
-pub struct Space {
+pub(crate) struct Space {
     work: Work,
     out: Work,
     pasts: Vec<PastId>,
@@ -151,7 +154,7 @@ pub struct Space {
 
 /// Why a step is not done.
 #[derive(Debug)]
-pub enum Stop {
+pub(crate) enum Stop {
     Limit(Limit),
     /// A thread has run ahead through too many places.
     TooFar,
@@ -164,18 +167,18 @@ impl From<Limit> for Stop {
 }
 
 /// Who takes the states that follow.
-pub trait Successors<R> {
+pub(crate) trait Successors<R> {
     fn state(&mut self, table: &mut PastTable, work: &mut Work, pasts: &mut [PastId], told: &R) -> Flow;
 }
 
 /// What a step comes to: on with the next, or enough.
-pub type Flow = Result<ControlFlow<()>, Stop>;
+pub(crate) type Flow = Result<ControlFlow<()>, Stop>;
 
 /// Steps that it takes to run to the next place.
 const PLACE: usize = 16;
 
 impl LaggingMachine {
-    pub fn new(
+    pub(crate) fn new(
         program: &Program,
         goal: &Goal,
         reductions: Reductions,
@@ -210,7 +213,7 @@ impl LaggingMachine {
     }
 
     /// The initial state.
-    pub fn start<R: Telling>(&self) -> (Work, Vec<PastId>, R) {
+    pub(crate) fn start<R: Telling>(&self) -> (Work, Vec<PastId>, R) {
         let (mut work, mut told) = (self.core.start(), R::default());
         (0..self.core.threads()).for_each(|t| self.core.run(&mut work, t, &mut told));
         (work, vec![IN_STEP; self.core.threads()], told)
@@ -246,7 +249,7 @@ impl LaggingMachine {
 
     /// Hands over every state that follows when the thread moves.
     #[allow(clippy::too_many_arguments)]
-    pub fn expand<R: Telling>(
+    pub(crate) fn expand<R: Telling>(
         &self,
         space: &mut Space,
         table: &mut PastTable,
@@ -294,7 +297,7 @@ impl<S> Step<'_, S> {
         self.limits.spend(PLACE)?;
         let mut told = R::default();
         let act = Act::Step { edge: edge.id, choice };
-        if let (CInstr::Load { addr, dst }, true) = (&edge.instr, past != IN_STEP)
+        if let (CInstr::Load { addr, dst, .. }, true) = (&edge.instr, past != IN_STEP)
             && let Some(cell) = core.cell(&self.space.work, addr)
         {
             let own = self.machine.save(&self.space.work, t);
@@ -337,6 +340,10 @@ impl<S> Step<'_, S> {
                 IN_STEP
             }
             CInstr::Fence => IN_STEP,
+            CInstr::Membarrier => {
+                self.space.pasts.fill(IN_STEP);
+                IN_STEP
+            }
             _ => past,
         };
         self.run_ahead(past, told)
@@ -503,7 +510,7 @@ impl<S> Step<'_, S> {
                 let act = Act::Step { edge: edge.id, choice };
                 let mut told = told.clone();
                 match &edge.instr {
-                    CInstr::Load { dst, addr } => {
+                    CInstr::Load { dst, addr, .. } => {
                         // One that goes wrong does so in step, too.
                         let Some(cell) = core.cell(&self.space.work, addr) else { continue };
                         told.push(t, act);
@@ -517,6 +524,7 @@ impl<S> Step<'_, S> {
                     }
                     CInstr::Store { .. }
                     | CInstr::Fence
+                    | CInstr::Membarrier
                     | CInstr::Rmw { .. }
                     | CInstr::Lock
                     | CInstr::Unlock => {}

@@ -39,7 +39,7 @@ const PLACE: usize = 32;
 
 /// If the goal holds of a state in which a block is held, as the threads stand or with phantoms: what they have
 /// done. `work` is as it was in the end, unless the goal holds.
-pub fn goal_inside<R: Telling>(
+pub(crate) fn goal_inside<R: Telling>(
     machine: &LaggingMachine,
     table: &mut PastTable,
     work: &mut Work,
@@ -155,7 +155,7 @@ impl<R: Telling> Ways<'_, R> {
                 let mut next = from.clone();
                 next.told.push(t, Act::Step { edge: edge.id, choice });
                 match &edge.instr {
-                    CInstr::Store { addr, value } => {
+                    CInstr::Store { addr, value, .. } => {
                         let (Some(cell), Some(value)) = (core.cell(work, addr), value.eval(&work.vals))
                         else {
                             continue;
@@ -164,7 +164,7 @@ impl<R: Telling> Ways<'_, R> {
                         work.vals[t] = edge.to as Value;
                     }
                     _ if from.stored.is_empty() => continue,
-                    CInstr::Load { dst, addr } => {
+                    CInstr::Load { dst, addr, .. } => {
                         let Some(cell) = core.cell(work, addr) else { continue };
                         let own = next.stored.get(&(cell as u32)).map(|&value| (value, next.past));
                         let old = self.table.reads(next.past, cell as u32);
@@ -179,7 +179,11 @@ impl<R: Telling> Ways<'_, R> {
                         }
                         continue;
                     }
-                    CInstr::Fence | CInstr::Rmw { .. } | CInstr::Lock | CInstr::Unlock => continue,
+                    CInstr::Fence
+                    | CInstr::Membarrier
+                    | CInstr::Rmw { .. }
+                    | CInstr::Lock
+                    | CInstr::Unlock => continue,
                     _ if core.take(work, t, edge, choice) == Taken::No => continue,
                     _ => {}
                 }

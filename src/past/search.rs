@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 /// The number of a stored state.
-pub type StateId = u32;
+pub(crate) type StateId = u32;
 
 const NOBODY: u32 = u32::MAX;
 /// Steps that it takes to store a state.
@@ -30,7 +30,7 @@ const STATE: usize = 64;
 const PLACES: u64 = 16;
 
 /// A search, which may be interrupted and go on.
-pub struct Cover {
+pub(crate) struct Cover {
     pub table: PastTable,
     pub levels: Vec<Level>,
     pub states: States,
@@ -45,7 +45,7 @@ pub struct Cover {
 }
 
 /// What a search came to.
-pub enum Reached {
+pub(crate) enum Reached {
     /// All that is reachable is covered, and there is no goal.
     Nothing,
     Goal(StateId),
@@ -55,7 +55,7 @@ pub enum Reached {
 
 /// The states that were stored, in this order.
 #[derive(Default)]
-pub struct States {
+pub(crate) struct States {
     /// Locations, registers, memory and lock, packed.
     keys: Interned<u64>,
     /// Per key the newest state that is not covered.
@@ -75,7 +75,7 @@ struct Kept {
 
 impl Cover {
     /// Searches before it have cost so many states.
-    pub fn new(machine: &LaggingMachine, levels: Vec<Level>, before: u64) -> Cover {
+    pub(crate) fn new(machine: &LaggingMachine, levels: Vec<Level>, before: u64) -> Cover {
         Cover {
             table: PastTable::new(machine.core.code.cells),
             levels,
@@ -91,7 +91,7 @@ impl Cover {
 
     /// Goes on until a goal is found, nothing is left, or the budget is spent, which is for all states so far, those of
     /// searches before it too.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         machine: &LaggingMachine,
         limits: &Limits,
@@ -153,12 +153,12 @@ impl Cover {
     }
 
     /// What it has cost, in states, and those before it.
-    pub fn cost(&self) -> u64 {
+    pub(crate) fn cost(&self) -> u64 {
         self.before + self.states.len() as u64 + self.space.passed / PLACES
     }
 
     /// Bytes that states and pasts take.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.states.bytes() + self.table.bytes()
     }
 }
@@ -202,20 +202,20 @@ impl Successors<()> for Storing<'_> {
 }
 
 impl States {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    pub fn key(&self, state: StateId) -> &[u64] {
+    pub(crate) fn key(&self, state: StateId) -> &[u64] {
         self.keys.get(self.all[state as usize].key)
     }
 
-    pub fn pasts(&self, state: StateId) -> &[PastId] {
+    pub(crate) fn pasts(&self, state: StateId) -> &[PastId] {
         &self.pasts[state as usize * self.threads..][..self.threads]
     }
 
     /// The states from the first on that lead to this one, with it.
-    pub fn line(&self, state: StateId) -> Vec<StateId> {
+    pub(crate) fn line(&self, state: StateId) -> Vec<StateId> {
         let before = |&state: &StateId| Some(self.all[state as usize].parent).filter(|&p| p != NOBODY);
         let mut line: Vec<StateId> = std::iter::successors(Some(state), before).collect();
         line.reverse();
@@ -223,7 +223,7 @@ impl States {
     }
 
     /// Those that are not covered by others.
-    pub fn living(&self) -> impl Iterator<Item = StateId> {
+    pub(crate) fn living(&self) -> impl Iterator<Item = StateId> {
         (0..self.all.len() as StateId).filter(|&state| !self.all[state as usize].covered)
     }
 

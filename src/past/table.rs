@@ -10,13 +10,13 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
 /// The number of a past.
-pub type PastId = u32;
+pub(crate) type PastId = u32;
 
 /// A thread that reads memory as it is now. At a store it is short for the past of that memory alone.
-pub const IN_STEP: PastId = 0;
+pub(crate) const IN_STEP: PastId = 0;
 
 #[derive(Debug)]
-pub struct PastTable {
+pub(crate) struct PastTable {
     sets: Sets,
     /// The first is empty, and stands for a thread in step.
     pasts: Interned<Factor>,
@@ -51,7 +51,7 @@ enum Operation {
 }
 
 impl PastTable {
-    pub fn new(cells: usize) -> PastTable {
+    pub(crate) fn new(cells: usize) -> PastTable {
         let mut pasts = Interned::default();
         pasts.insert(&[]);
         PastTable {
@@ -70,20 +70,20 @@ impl PastTable {
     }
 
     /// How many pasts there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.pasts.len()
     }
 
-    pub fn factors(&self, past: PastId) -> &[Factor] {
+    pub(crate) fn factors(&self, past: PastId) -> &[Factor] {
         self.pasts.get(past)
     }
 
-    pub fn sets(&self) -> &Sets {
+    pub(crate) fn sets(&self) -> &Sets {
         &self.sets
     }
 
     /// The set of what the relevant cells hold.
-    pub fn memory(&mut self, relevance: &Relevance, relevant: u32, memory: &[Value]) -> u32 {
+    pub(crate) fn memory(&mut self, relevance: &Relevance, relevant: u32, memory: &[Value]) -> u32 {
         let mut words = std::mem::take(&mut self.words);
         words.clear();
         words.push(relevant);
@@ -99,18 +99,18 @@ impl PastTable {
     }
 
     /// The past of one memory.
-    pub fn of_memory(&mut self, set: u32) -> PastId {
+    pub(crate) fn of_memory(&mut self, set: u32) -> PastId {
         self.pasts.insert(&[Factor::Set(set)]).0
     }
 
     /// The past, or that of a thread in step if there is nothing in it but this memory.
     #[inline]
-    pub fn settled(&self, past: PastId, memory: u32) -> PastId {
+    pub(crate) fn settled(&self, past: PastId, memory: u32) -> PastId {
         if *self.pasts.get(past) == [Factor::Set(memory)] { IN_STEP } else { past }
     }
 
     /// After another thread's write, with the memory now.
-    pub fn appended(&mut self, past: PastId, memory: u32, level: Level) -> PastId {
+    pub(crate) fn appended(&mut self, past: PastId, memory: u32, level: Level) -> PastId {
         self.remembered(past, Operation::Append(memory, level), |sets, factors| {
             factors.push(Factor::Set(memory));
             sets.canonicalise(factors, level);
@@ -118,7 +118,7 @@ impl PastTable {
     }
 
     /// After the thread's own store, with the memory now; so much is relevant behind it.
-    pub fn stored(
+    pub(crate) fn stored(
         &mut self,
         past: PastId,
         (cell, value): (u32, Value),
@@ -136,7 +136,12 @@ impl PastTable {
     }
 
     /// As far as these cells are concerned.
-    pub fn restricted(&mut self, past: PastId, (relevant, cells): (u32, &Cells), level: Level) -> PastId {
+    pub(crate) fn restricted(
+        &mut self,
+        past: PastId,
+        (relevant, cells): (u32, &Cells),
+        level: Level,
+    ) -> PastId {
         if cells.is_empty() {
             return IN_STEP;
         }
@@ -164,7 +169,7 @@ impl PastTable {
     }
 
     /// How many values a load of the cell may find.
-    pub fn reads(&mut self, past: PastId, cell: u32) -> std::ops::Range<usize> {
+    pub(crate) fn reads(&mut self, past: PastId, cell: u32) -> std::ops::Range<usize> {
         if let Some(&(from, to)) = self.loads.get(&(past, cell)) {
             return from as usize..to as usize;
         }
@@ -181,13 +186,13 @@ impl PastTable {
 
     /// One of them, and what is left of the past then.
     #[inline]
-    pub fn read(&self, which: usize) -> (Value, PastId) {
+    pub(crate) fn read(&self, which: usize) -> (Value, PastId) {
         self.found[which]
     }
 
     /// Does the second offer all that the first does? Both belong to the same place and memory.
     #[inline]
-    pub fn is_below(&mut self, low: PastId, high: PastId) -> bool {
+    pub(crate) fn is_below(&mut self, low: PastId, high: PastId) -> bool {
         if low == high || low == IN_STEP {
             return true;
         }
@@ -233,7 +238,7 @@ impl PastTable {
         })
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let entry = size_of::<(PastId, Operation, PastId)>();
         self.sets.bytes()
             + self.pasts.bytes()
@@ -246,7 +251,7 @@ impl PastTable {
 }
 
 /// The pasts of a state's threads.
-pub struct Pasts<'a> {
+pub(crate) struct Pasts<'a> {
     pub table: &'a mut PastTable,
     pub of: &'a mut [PastId],
 }

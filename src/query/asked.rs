@@ -13,6 +13,8 @@ pub enum Asked {
     Property(usize),
     /// The asserts of this source line.
     Asserts(u32),
+    /// No run ends in a hang.
+    NoHang,
     /// No division by zero, and no access outside memory.
     Errors,
 }
@@ -22,7 +24,8 @@ impl Asked {
     pub fn of(program: &Program) -> Vec<Asked> {
         let properties = program.properties().iter().enumerate().map(|(k, p)| (p.line, Asked::Property(k)));
         let asserts = assert_lines(program).into_iter().map(|line| (line, Asked::Asserts(line)));
-        let mut all: Vec<(u32, Asked)> = properties.chain(asserts).collect();
+        let no_hang = program.no_hang().map(|line| (line, Asked::NoHang));
+        let mut all: Vec<(u32, Asked)> = properties.chain(asserts).chain(no_hang).collect();
         all.sort_by_key(|(line, _)| *line);
         all.into_iter().map(|(_, asked)| asked).collect()
     }
@@ -35,15 +38,15 @@ impl Asked {
                 let failed = trace.events.iter().rfind(|e| e.trap.is_some());
                 Asked::Asserts(failed.map_or(0, |e| program.thread(e.thread()).edge(e.edge).line))
             }
-            // A hang is asked for by itself, and by no file.
-            Against::Trap(..) | Against::Hang => Asked::Errors,
+            Against::Hang => Asked::NoHang,
+            Against::Trap(..) => Asked::Errors,
         }
     }
 
     pub fn name(self, program: &Program) -> Option<&str> {
         match self {
             Asked::Property(k) => program.properties()[k].name.as_deref(),
-            Asked::Asserts(_) | Asked::Errors => None,
+            Asked::Asserts(_) | Asked::NoHang | Asked::Errors => None,
         }
     }
 
@@ -52,6 +55,7 @@ impl Asked {
         match self {
             Asked::Property(k) => program.properties()[k].line,
             Asked::Asserts(line) => line,
+            Asked::NoHang => program.no_hang().unwrap_or(0),
             Asked::Errors => 0,
         }
     }
@@ -63,11 +67,9 @@ impl Asked {
             Asked::Asserts(line) => {
                 let mut asserts = program.threads().iter().flat_map(|t| t.edges().map(move |(_, e)| (t, e)));
                 let first = asserts.find(|(_, e)| e.line == line && matches!(e.instr, Instr::Assert(_)));
-                first.map_or("assert".to_string(), |(thread, edge)| match edge.text.is_empty() {
-                    true => thread.show_instr(program, &edge.instr),
-                    false => edge.text.clone(),
-                })
+                first.map_or("assert".to_string(), |(thread, edge)| program.words(thread, edge))
             }
+            Asked::NoHang => "no hang".to_string(),
             Asked::Errors => "no division by zero, no access outside memory".to_string(),
         }
     }
@@ -91,7 +93,7 @@ fn assert_lines(program: &Program) -> BTreeSet<u32> {
 pub fn question(program: &Program, asked: &[Asked]) -> (Option<Program>, Goal) {
     let Goal { mut clauses, .. } = Goal::of(program);
     clauses.retain(|c| asked.contains(&Asked::Property(c.property)));
-    let ignores_errors = asked.iter().all(|a| matches!(a, Asked::Property(_)));
+    let ignores_errors = asked.iter().all(|a| matches!(a, Asked::Property(_) | Asked::NoHang));
     let is_other = |line: u32| !asked.contains(&Asked::Asserts(line));
     let others = !ignores_errors && assert_lines(program).into_iter().any(is_other);
     (others.then(|| without_asserts(program, is_other)), Goal { clauses, ignores_errors })

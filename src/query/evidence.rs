@@ -112,6 +112,8 @@ impl Race {
 pub enum Relation {
     /// The thread does the one before the other.
     ProgramOrder,
+    /// A `membarrier` of another thread lies between.
+    Membarrier,
     /// They are one event: a store and its flush, or parts of one block.
     Same,
     /// The one reads what the other wrote.
@@ -126,6 +128,7 @@ impl Relation {
     pub fn name(self) -> &'static str {
         match self {
             Relation::ProgramOrder => "po",
+            Relation::Membarrier => "membarrier",
             Relation::Same => "same",
             Relation::ReadsFrom => "rf",
             Relation::Coherence => "co",

@@ -7,8 +7,10 @@
 
 mod answer;
 mod asked;
+mod axioms;
 mod evidence;
 mod goal;
+mod named;
 mod reductions;
 pub mod repair;
 mod stats;
@@ -17,8 +19,10 @@ mod trace;
 pub use crate::limits::{Limit, Limits};
 pub use answer::{Answer, Outcomes, Proof, Question, Verdict};
 pub use asked::{Asked, question};
+pub use axioms::Axioms;
 pub use evidence::{Against, Provenance, Race, Relation, Trace, Waiting, Witness};
 pub use goal::{Clause, Goal, Model, When, at, clause_holds};
+pub use named::NamedEvent;
 pub use reductions::{Reduction, Reductions};
 pub use stats::{AttackCount, Contest, Delay, EngineTurn, Languages, Round, Stats};
 pub use trace::{Act, Action, Event, EventKind, Source, Trap, delays};

@@ -35,6 +35,8 @@ pub enum EventKind {
     Store,
     Flush,
     Fence,
+    /// A fence for all threads.
+    Membarrier,
     Assign,
     Assume,
     Locked,
@@ -45,9 +47,11 @@ impl EventKind {
         match instr {
             Instr::Load { .. } => EventKind::Load,
             Instr::Store { .. } => EventKind::Store,
-            Instr::Fence => EventKind::Fence,
+            instr if instr.is_fence() => EventKind::Fence,
+            Instr::Membarrier => EventKind::Membarrier,
             Instr::Assign { .. } | Instr::Any { .. } => EventKind::Assign,
             Instr::Assume(_) | Instr::Assert(_) | Instr::Nop => EventKind::Assume,
+            Instr::Fence | Instr::Partial(_) => EventKind::Assume,
             Instr::Rmw { .. } | Instr::Lock | Instr::Unlock => EventKind::Locked,
         }
     }
@@ -58,6 +62,7 @@ impl EventKind {
             EventKind::Store => "store",
             EventKind::Flush => "flush",
             EventKind::Fence => "fence",
+            EventKind::Membarrier => "membarrier",
             EventKind::Assign => "assign",
             EventKind::Assume => "assume",
             EventKind::Locked => "locked",
@@ -71,6 +76,8 @@ pub enum Source {
     Memory,
     /// The own buffered store that is this event of the trace.
     Buffer(usize),
+    /// Each byte the newest own buffered store that has it, or else memory: more than one of these.
+    Merged,
 }
 
 /// One step of a run, with everything a reader wants to know about it.

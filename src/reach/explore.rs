@@ -12,7 +12,7 @@ use super::shorten::shortened;
 use super::visited::{Corner, Inserted, Offset, Visited};
 use super::{Budget, Found, Goals, Look, Machine, Order, Search, Sink, Sleep, Spent, Wanted};
 use crate::query::{Limit, Limits};
-use crossbeam::deque::{Stealer, Worker};
+use crossbeam_deque::{Stealer, Worker};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

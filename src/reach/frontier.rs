@@ -5,34 +5,34 @@
 
 use super::visited::Offset;
 use super::{Sleep, Wanted};
-use crossbeam::deque::{Steal, Stealer, Worker};
+use crossbeam_deque::{Steal, Stealer, Worker};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A state, and the threads to explore from it, in one word.
 #[derive(Clone, Copy, Debug)]
-pub struct Task(u64);
+pub(crate) struct Task(u64);
 
 impl Task {
     const OTHERS: u64 = 1 << 63;
 
-    pub fn new(offset: Offset, wanted: Wanted) -> Task {
+    pub(crate) fn new(offset: Offset, wanted: Wanted) -> Task {
         let others = if wanted.others { Task::OTHERS } else { 0 };
         Task(offset.0 << Sleep::BITS | wanted.threads as u64 | others)
     }
 
-    pub fn offset(self) -> Offset {
+    pub(crate) fn offset(self) -> Offset {
         Offset((self.0 & !Task::OTHERS) >> Sleep::BITS)
     }
 
-    pub fn wanted(self) -> Wanted {
+    pub(crate) fn wanted(self) -> Wanted {
         Wanted { threads: self.0 as Sleep, others: self.0 & Task::OTHERS != 0 }
     }
 }
 
 /// Where tasks wait.
-pub trait Frontier {
+pub(crate) trait Frontier {
     fn push(&mut self, task: Task, rank: usize);
     /// The next task; `None` if there is none left anywhere.
     fn pop(&mut self) -> Option<Task>;
@@ -65,7 +65,7 @@ impl Frontier for Vec<Task> {
 
 /// One queue for each rank.
 #[derive(Debug)]
-pub struct Ranked {
+pub(crate) struct Ranked {
     queues: Vec<VecDeque<Task>>,
     /// No queue before this one has a task.
     first: usize,
@@ -75,18 +75,18 @@ pub struct Ranked {
 
 /// Which of two tasks of the same rank comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ties {
+pub(crate) enum Ties {
     Older,
     Newer,
 }
 
 impl Ranked {
-    pub fn new(ties: Ties) -> Ranked {
+    pub(crate) fn new(ties: Ties) -> Ranked {
         Ranked { queues: Vec::new(), first: 0, len: 0, ties }
     }
 
     /// Tasks with their ranks, lowest first.
-    pub fn into_tasks(self) -> impl Iterator<Item = (Task, usize)> {
+    pub(crate) fn into_tasks(self) -> impl Iterator<Item = (Task, usize)> {
         let queues = self.queues.into_iter().enumerate();
         queues.flat_map(|(rank, queue)| queue.into_iter().map(move |task| (task, rank)))
     }
@@ -121,7 +121,7 @@ impl Frontier for Ranked {
 }
 
 /// One worker's tasks, and the way to those of the others.
-pub trait Share {
+pub(crate) trait Share {
     fn push(&mut self, task: Task, rank: usize);
     fn own(&mut self) -> Option<Task>;
     fn steal(&mut self) -> Option<Task>;
@@ -131,7 +131,7 @@ pub trait Share {
 }
 
 /// A share of crossbeam's stealing queues.
-pub struct Stealing<'a> {
+pub(crate) struct Stealing<'a> {
     pub own: Worker<Task>,
     pub others: &'a [Stealer<Task>],
 }
@@ -165,7 +165,7 @@ impl Share for Stealing<'_> {
 }
 
 /// A share of ranked queues.
-pub struct RankedShare<'a> {
+pub(crate) struct RankedShare<'a> {
     pub all: &'a [Mutex<Ranked>],
     pub own: usize,
     /// Whether this worker looks at ranks at all.
@@ -218,7 +218,7 @@ impl Share for RankedShare<'_> {
 }
 
 /// The frontier of one worker among several.
-pub struct Shared<'a, S> {
+pub(crate) struct Shared<'a, S> {
     pub share: S,
     pub idle: &'a AtomicUsize,
     pub stop: &'a AtomicBool,

@@ -31,7 +31,7 @@ impl Sink for Known<'_> {
 }
 
 /// If a limit is reached on the way, the line stays as it is.
-pub fn shortened<M: Machine>(machine: &M, line: Vec<Vec<u64>>, limits: &Limits) -> Vec<Vec<u64>> {
+pub(crate) fn shortened<M: Machine>(machine: &M, line: Vec<Vec<u64>>, limits: &Limits) -> Vec<Vec<u64>> {
     if line.len() < LONG {
         return line;
     }

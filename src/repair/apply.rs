@@ -6,7 +6,7 @@
 
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::property::at_also;
-use crate::model::{Edge, EdgeId, Instr, Invalid, Loc, Location, Program, Reg, RmwOp, ThreadId};
+use crate::model::{BinOp, Edge, EdgeId, Expr, Instr, Invalid, Loc, Location, Program, Reg, RmwOp, ThreadId};
 use crate::query::repair::Change;
 use std::collections::{BTreeMap, HashMap};
 
@@ -27,6 +27,7 @@ pub fn apply(program: &Program, changes: &[Change]) -> Result<Program, Vec<Inval
                 make_atomic(&mut parts.threads[thread.index()], store.index(), own);
             }
             Change::Keep { thread, fence } => {
+                // It is missing in the program at hand; whatever kind it was, under TSO it was a full fence.
                 parts.threads[thread.index()].edges[fence.index()].instr = Instr::Fence;
             }
         }
@@ -41,10 +42,10 @@ pub fn apply(program: &Program, changes: &[Change]) -> Result<Program, Vec<Inval
 }
 
 /// The program without its fences. Each leaves a step that does nothing.
-pub fn without_fences(program: &Program) -> Result<Program, Vec<Invalid>> {
+pub(crate) fn without_fences(program: &Program) -> Result<Program, Vec<Invalid>> {
     let mut parts = program.to_parts();
     for edge in parts.threads.iter_mut().flat_map(|t| &mut t.edges) {
-        if edge.instr == Instr::Fence {
+        if edge.instr.is_fence() {
             edge.instr = Instr::Nop;
         }
     }
@@ -90,13 +91,22 @@ fn fence(from: Loc, to: Loc) -> Edge {
 /// The store becomes a swap. What it finds goes to a register that the thread did not have, the same for all
 /// its locked stores: it is the one after the `own` registers.
 fn make_atomic(thread: &mut ThreadParts, store: usize, own: usize) {
-    let Instr::Store { addr, value } = thread.edges[store].instr.clone() else {
+    let Instr::Store { addr, value, bytes } = thread.edges[store].instr.clone() else {
         unreachable!("only stores are made atomic")
     };
     if thread.registers.len() == own {
         thread.registers.push(unused(&thread.registers));
     }
-    thread.edges[store].instr = Instr::Rmw { dst: Reg(own as u16), addr, op: RmwOp::Swap(value) };
+    let dst = Reg(own as u16);
+    let masked = |e, bits| Expr::binary(BinOp::BitAnd, e, Expr::Const(bits));
+    let op = match bytes.is_whole() {
+        true => RmwOp::Swap(value),
+        false => {
+            let kept = masked(Expr::Atom(dst), !bytes.bits());
+            RmwOp::New(Expr::binary(BinOp::BitOr, kept, masked(value, bytes.bits())))
+        }
+    };
+    thread.edges[store].instr = Instr::Rmw { dst, addr, op };
 }
 
 /// A name that no register has.

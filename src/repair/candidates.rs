@@ -10,6 +10,7 @@
 
 use crate::analysis::loops::LoopDepths;
 use crate::hitting::Cost;
+use crate::model::expr::MAX_DEPTH;
 use crate::model::source_map::{Passage, SourcePlace, Statement};
 use crate::model::{
     Edge, EdgeId, Instr, Loc, MAX_REGISTERS, Program, PropertyKind, SourceMap, Thread, ThreadId,
@@ -33,7 +34,7 @@ pub struct Allowed {
 
 /// What a remedy costs, and by what it is preferred among equals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Price {
+pub(crate) struct Price {
     pub cost: u64,
     loops: u64,
     copies: u64,
@@ -54,7 +55,7 @@ impl Cost for Price {
 
 /// All allowed changes, numbered in the order of the text.
 #[derive(Clone, Debug)]
-pub struct Candidates {
+pub(crate) struct Candidates {
     pub remedies: Vec<Remedy>,
     pub prices: Vec<Price>,
     /// What each costs, whatever else is preferred.
@@ -65,7 +66,7 @@ pub struct Candidates {
 
 impl Candidates {
     /// Fences and locked stores that can be put into the program.
-    pub fn of(program: &Program, allowed: &Allowed, limits: &Limits) -> Result<Candidates, Limit> {
+    pub(crate) fn of(program: &Program, allowed: &Allowed, limits: &Limits) -> Result<Candidates, Limit> {
         let plain;
         let text = match &allowed.text {
             Some(text) => text,
@@ -88,8 +89,8 @@ impl Candidates {
     }
 
     /// The program's own fences, each of which may go.
-    pub fn of_own_fences(program: &Program, text: &SourceMap) -> Candidates {
-        let is_fence = |(t, e): &(ThreadId, EdgeId)| program.thread(*t).edge(*e).instr == Instr::Fence;
+    pub(crate) fn of_own_fences(program: &Program, text: &SourceMap) -> Candidates {
+        let is_fence = |(t, e): &(ThreadId, EdgeId)| program.thread(*t).edge(*e).instr.is_fence();
         let keep = |statement: &Statement| {
             let change = |&(thread, fence)| Change::Keep { thread, fence };
             let changes: Vec<Change> = statement.edges.iter().map(change).collect();
@@ -123,7 +124,7 @@ impl Candidates {
 
     /// The remedies that would keep a state from being final while a store of the thread, which took this edge
     /// last, is in its buffer.
-    pub fn against_ending(&self, program: &Program, thread: ThreadId, last: EdgeId) -> Vec<usize> {
+    pub(crate) fn against_ending(&self, program: &Program, thread: ThreadId, last: EdgeId) -> Vec<usize> {
         let at = program.thread(thread).end();
         self.with([Change::Fence { thread, at }, Change::FenceBehind { thread, edge: last }])
     }
@@ -131,7 +132,7 @@ impl Candidates {
     /// The remedies that would keep a thread from taking these edges with the first one's store in its buffer
     /// until the last one is taken. The last may be a store that never reaches memory: locked, it could not
     /// have come then.
-    pub fn against(&self, program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<usize> {
+    pub(crate) fn against(&self, program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<usize> {
         let own = program.thread(thread);
         let fences = path[1..].iter().map(|&e| Change::Fence { thread, at: own.edge(e).from });
         let behind = path[..path.len() - 1].iter().map(|&edge| Change::FenceBehind { thread, edge });
@@ -145,15 +146,15 @@ impl Candidates {
         changes.into_iter().filter_map(|c| self.numbers.get(&c)).flatten().copied().collect()
     }
 
-    pub fn numbers(&self, set: &[Remedy]) -> Vec<usize> {
+    pub(crate) fn numbers(&self, set: &[Remedy]) -> Vec<usize> {
         (0..self.remedies.len()).filter(|&i| set.contains(&self.remedies[i])).collect()
     }
 
-    pub fn choose(&self, numbers: &[usize]) -> Vec<Remedy> {
+    pub(crate) fn choose(&self, numbers: &[usize]) -> Vec<Remedy> {
         numbers.iter().map(|&i| self.remedies[i].clone()).collect()
     }
 
-    pub fn changes(&self, numbers: &[usize]) -> Vec<Change> {
+    pub(crate) fn changes(&self, numbers: &[usize]) -> Vec<Change> {
         let changes: BTreeSet<Change> =
             numbers.iter().flat_map(|&i| self.remedies[i].changes.iter().copied()).collect();
         changes.into_iter().collect()
@@ -239,7 +240,13 @@ impl<'a> Gathering<'a> {
     fn is_store(&self, statement: &Statement) -> bool {
         statement.edges.iter().all(|&(t, e)| {
             let own = self.program.thread(t);
-            let is_store = matches!(own.edge(e).instr, Instr::Store { .. });
+            // The value of a locked store to a part of a cell is computed after the cell is read.
+            let is_store = match &own.edge(e).instr {
+                Instr::Store { value, bytes, .. } => {
+                    bytes.is_whole() || !value.may_divide_by_zero() && value.depth() + 2 <= MAX_DEPTH
+                }
+                _ => false,
+            };
             is_store && self.is_touched(t) && own.registers().len() < MAX_REGISTERS
         })
     }

@@ -8,10 +8,11 @@
 //! is then checked from scratch: a new run is a new core, and none means that the choice is enough. It is
 //! optimal, for whatever is enough hits every core. Each core misses the choice it refutes, so the search
 //! ends. Not here: solving the hitting sets (`hitting`), what may be changed (`candidates`), changing it
-//! (`apply`). Nothing here knows text or files.
+//! (`apply`), what threads do while stores wait (`waiting`). Nothing here knows text or files.
 
 mod apply;
 mod candidates;
+mod waiting;
 
 pub use apply::{apply, unused};
 pub use candidates::Allowed;
@@ -19,14 +20,13 @@ pub use candidates::Allowed;
 use crate::certify::{Counterexample, Outcome, Remaining, Repair};
 use crate::engine::{self, Internal, LazyOptions, Options};
 use crate::hitting::{Cores, cost};
-use crate::model::{EdgeId, Invalid, Program, PropertyKind, SourceMap, ThreadId};
+use crate::model::{Invalid, Program, SourceMap};
 use crate::query::repair::{Aim, Cheapest, Enough, Remedy};
-use crate::query::{
-    Act, Against, Answer, Event, EventKind, Goal, Limit, Limits, Model, Stats, Trace, Witness,
-};
+use crate::query::{Answer, Goal, Limit, Limits, Model, Stats};
 use candidates::Candidates;
 use std::collections::BTreeSet;
 use std::time::Instant;
+use waiting::{delayed_paths, frozen_at_the_end};
 
 type RepairAnswer = Answer<Enough, Remaining>;
 
@@ -426,25 +426,10 @@ impl<'a> Search<'a> {
         for (thread, path) in delayed_paths(run) {
             core.extend(self.candidates.against(&self.base, thread, &path));
         }
-        for (thread, last) in self.frozen_at_the_end(run) {
+        for (thread, last) in frozen_at_the_end(&self.base, run) {
             core.extend(self.candidates.against_ending(&self.base, thread, last));
         }
         core.into_iter().collect()
-    }
-
-    /// The threads whose stores are in their buffers in the final state that the run is against, with the last
-    /// edge of each.
-    fn frozen_at_the_end(&self, run: &Counterexample) -> Vec<(ThreadId, EdgeId)> {
-        let Counterexample::Trace(trace) = run else { return vec![] };
-        let Against::Property(number) = trace.against else { return vec![] };
-        match self.base.properties()[number].kind {
-            PropertyKind::Forbid => vec![],
-            _ => {
-                let last = |store| path(&trace.events, store, trace.events.len() - 1);
-                let frozen = never_flushed(&trace.events).map(last);
-                frozen.filter_map(|(thread, steps)| Some((thread, *steps.last()?))).collect()
-            }
-        }
     }
 
     /// The choice is enough: with it, all others of the same cost, if they were asked for.
@@ -502,49 +487,4 @@ fn is_local(limit: &Limit) -> bool {
 fn internal(wrong: Vec<Invalid>) -> Internal {
     let wrong: Vec<String> = wrong.iter().map(Invalid::to_string).collect();
     engine::internal(&format!("a changed program is not valid: {}", wrong.join("; ")))
-}
-
-/// What the threads of the run do while a store of theirs waits in the buffer: paths from the store to the
-/// last step that could have waited for it.
-fn delayed_paths(run: &Counterexample) -> Vec<(ThreadId, Vec<EdgeId>)> {
-    match run {
-        Counterexample::Witness(witness) => vec![(witness.thread(), witness_path(witness))],
-        Counterexample::Trace(trace) => trace_paths(trace),
-        Counterexample::Race(race) => vec![path(&race.events, race.store, race.load)],
-    }
-}
-
-fn witness_path(witness: &Witness) -> Vec<EdgeId> {
-    witness.path().iter().map(|&k| witness.events[k].edge).collect()
-}
-
-/// A store that never reaches memory waits to the end of its thread's part; others to the last load that
-/// overtakes them.
-fn trace_paths(trace: &Trace) -> Vec<(ThreadId, Vec<EdgeId>)> {
-    if trace.model == Model::Sc {
-        return vec![];
-    }
-    let events = &trace.events;
-    let waiting = never_flushed(events).map(|k| (k, events.len() - 1));
-    let overtaken = trace.delays().into_iter().filter(|(store, _)| is_flushed(events, *store));
-    overtaken.chain(waiting).map(|(from, to)| path(events, from, to)).collect()
-}
-
-fn is_flushed(events: &[Event], store: usize) -> bool {
-    events.iter().any(|e| e.store == Some(store))
-}
-
-/// The stores that never reach memory.
-fn never_flushed(events: &[Event]) -> impl Iterator<Item = usize> {
-    let stores =
-        (0..events.len()).filter(|&k| events[k].kind == EventKind::Store && events[k].trap.is_none());
-    stores.filter(|&k| !is_flushed(events, k))
-}
-
-/// The edges that the thread of the first event takes up to the last one.
-fn path(events: &[Event], from: usize, to: usize) -> (ThreadId, Vec<EdgeId>) {
-    let thread = events[from].thread();
-    let own = events[from..=to].iter().filter(|e| e.thread() == thread);
-    let steps = own.filter(|e| matches!(e.action.act, Act::Step { .. }));
-    (thread, steps.map(|e| e.edge).collect())
 }

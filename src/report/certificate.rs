@@ -37,12 +37,37 @@ pub fn add<'a>(document: Document<'a>, written: &Result<Written, String>) -> Doc
     }
 }
 
+/// What a certificate claims.
+pub struct Claim<'a> {
+    pub command: &'a str,
+    pub model: &'a str,
+    pub verdict: &'a str,
+    /// The one property that it is about, by its number and as the file has it; all of them if there is none.
+    pub property: Option<(usize, &'a str)>,
+}
+
+impl Claim<'_> {
+    fn text(&self) -> String {
+        let Claim { command, model, verdict, property } = *self;
+        let alone = property.map_or(String::new(), |(_, text)| format!(", if only `{text}` is asked about"));
+        match command {
+            "check" => format!("the program is {verdict} under {}{alone}", model.to_uppercase()),
+            _ => format!("the program is {verdict}"),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let Claim { command, model, verdict, property } = *self;
+        let number = property.map(|(number, _)| number);
+        json!({ "claim": { "command": command, "model": model, "verdict": verdict, "property": number } })
+    }
+}
+
 /// What the judge says of a certificate.
 pub struct Judgement<'a> {
     pub file: &'a str,
     pub certificate: &'a str,
-    /// What it claims: command, model, verdict.
-    pub claim: Option<(&'a str, &'a str, &'a str)>,
+    pub claim: Claim<'a>,
     /// The first condition that fails, if one does.
     pub flaw: Option<String>,
     pub time_ms: f64,
@@ -55,15 +80,8 @@ impl Judgement<'_> {
 
     /// For people.
     pub fn text(&self) -> String {
-        let claim = self.claim.map(|(command, model, verdict)| match command {
-            "check" => format!("the program is {verdict} under {}", model.to_uppercase()),
-            _ => format!("the program is {verdict}"),
-        });
-        match (&self.flaw, claim) {
-            (Some(flaw), _) => format!("{}\n{}.\n", self.word(), super::capitalised(flaw)),
-            (None, Some(claim)) => format!("{}\n{}.\n", self.word(), super::capitalised(&claim)),
-            (None, None) => format!("{}\n", self.word()),
-        }
+        let more = self.flaw.clone().unwrap_or_else(|| self.claim.text());
+        format!("{}\n{}.\n", self.word(), super::capitalised(&more))
     }
 
     /// For scripts.
@@ -79,12 +97,7 @@ impl Judgement<'_> {
             "time_ms": self.time_ms,
         });
         json::put(&mut fields, head);
-        if let Some((command, model, verdict)) = self.claim {
-            json::put(
-                &mut fields,
-                json!({ "claim": { "command": command, "model": model, "verdict": verdict } }),
-            );
-        }
+        json::put(&mut fields, self.claim.json());
         if let Some(flaw) = &self.flaw {
             json::put(&mut fields, json!({ "reason": flaw }));
         }

@@ -4,37 +4,79 @@
 mod properties;
 
 use super::document::{Block, Document, Fact};
-use super::{capitalised, count_of, json, limit_reached, peak_memory, shortened, steps};
+use super::{capitalised, count_of, hang, json, limit_reached, peak_memory, robust, shortened, steps};
 use crate::certify::Outcome;
+use crate::certify::happens_before::HappensBefore;
+use crate::limits::Limits;
 use crate::model::{EdgeId, Program};
 use crate::query::{
     Against, Answer, Asked, Contest, Delay, EngineTurn, Languages, Model, Proof, Provenance, Question, Round,
-    Trace,
+    Trace, Waiting,
 };
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// The worst outcome, and what became of each property.
-pub fn document<'a>(
-    program: &'a Program,
-    file: &'a str,
-    outcome: &'a Outcome,
-    each: &'a [(Asked, Outcome)],
-    peak_kb: Option<u64>,
-) -> Document<'a> {
+#[derive(Clone, Copy)]
+pub struct Answers<'a> {
+    /// If `no hang` was asked, with ways back from where its threads wait.
+    pub program: &'a Program,
+    pub worst: &'a Outcome,
+    pub each: &'a [(Asked, Outcome)],
+    /// Formulas in these lines are numbered with the others, and told elsewhere.
+    pub formulas: &'a [u32],
+    /// Who waits for what, if the program hangs.
+    pub waiting: &'a [Waiting],
+}
+
+impl Answers<'_> {
+    /// What the worst outcome is about, as far as its reason goes.
+    fn asked(&self) -> Asked {
+        let verdict = self.worst.answer.verdict();
+        let of_hang = |asked: &Asked| *asked == Asked::NoHang;
+        let mut as_bad =
+            self.each.iter().filter(|(_, o)| o.answer.verdict() == verdict).map(|(asked, _)| asked);
+        let hangs = match &self.worst.answer {
+            Answer::Fails(trace) => trace.against == Against::Hang,
+            _ => !self.each.is_empty() && as_bad.all(of_hang),
+        };
+        if hangs { Asked::NoHang } else { Asked::Errors }
+    }
+
+    fn explanation(&self, asked: Asked, outcome: &Outcome) -> Vec<Block> {
+        match asked {
+            Asked::NoHang => hang::explanation(self.program, outcome, self.waiting),
+            _ => explanation(self.program, outcome),
+        }
+    }
+
+    fn reason(&self, asked: Asked, outcome: &Outcome) -> String {
+        match asked {
+            Asked::NoHang => hang::reason(outcome),
+            _ => reason(outcome),
+        }
+    }
+}
+
+pub fn document<'a>(answers: Answers<'a>, file: &'a str, peak_kb: Option<u64>) -> Document<'a> {
+    let Answers { program, worst: outcome, each, .. } = answers;
     Document {
         question: Question::Check,
         verdict: outcome.answer.verdict(),
         file: file.to_string(),
         explanation: Box::new(move || match each {
-            [] | [_] => explanation(program, outcome),
-            _ => properties::explanation(program, each),
+            [] | [_] => answers.explanation(answers.asked(), outcome),
+            _ => properties::explanation(&answers),
         }),
         costs: Box::new(move || costs(program, outcome, peak_kb)),
         warnings: outcome.warnings.clone(),
         fields: Box::new(move || {
             let mut fields = fields(program, file, outcome, peak_kb);
-            json::put(&mut fields, json!({ "properties": properties::fields(program, each) }));
+            json::put(&mut fields, json!({ "reason": answers.reason(answers.asked(), outcome) }));
+            json::put(&mut fields, json!({ "properties": properties::fields(&answers) }));
+            if answers.asked() == Asked::NoHang && matches!(outcome.answer, Answer::Fails(_)) {
+                json::put(&mut fields, json!({ "waiting": hang::waiting_of(program, answers.waiting) }));
+            }
             fields
         }),
     }
@@ -98,7 +140,8 @@ fn explanation(program: &Program, outcome: &Outcome) -> Vec<Block> {
         Answer::Fails(trace) => {
             let [run, ending] = steps::trace(program, trace);
             let told = [headline(program, outcome, trace), run, ending];
-            return told.into_iter().chain(outcome.provenance.and_then(doubt).map(Block::line)).collect();
+            let doubt = outcome.provenance.and_then(doubt).map(Block::line);
+            return told.into_iter().chain(doubt).chain(cycle(program, trace)).collect();
         }
         Answer::Holds(Proof::Exhausted | Proof::Covered) => {
             format!("Under {model}, {reason} ({states} stored).")
@@ -126,6 +169,17 @@ fn headline(program: &Program, outcome: &Outcome, trace: &Trace) -> Block {
         return Block::line(format!("{run}:"));
     }
     Block::list(vec![format!("{run}; no run under SC does this:")], delays(program, trace))
+}
+
+/// Longer runs are shown without their cycle.
+const CYCLE_EVENTS: usize = 3_000;
+
+/// For pages: what would have to come before what, if no SC run is like this one.
+fn cycle(program: &Program, trace: &Trace) -> Option<Block> {
+    let asked = trace.model == Model::Tso && trace.events.len() <= CYCLE_EVENTS;
+    let found = asked.then(|| HappensBefore::of(&trace.events).cycle(&Limits::default()));
+    let found = found?.ok().flatten()?;
+    Some(Block::Cycle(robust::cycle(program, &trace.events, &found)))
 }
 
 /// Why there may be a simpler run, if that is so.
@@ -237,9 +291,10 @@ fn built_in(program: &Program, delay: &Delay) -> String {
     let thread = program.thread(delay.thread);
     let say = |edge: EdgeId| {
         let edge = thread.edge(edge);
-        match edge.text.is_empty() {
-            true => thread.show_instr(program, &edge.instr),
-            false => format!("{} (line {})", edge.text, program.place(edge.line)),
+        let words = program.words(thread, edge);
+        match program.place(edge.line) {
+            _ if edge.text.is_empty() && program.code(edge.line).is_none() => words,
+            place => format!("{words} (line {place})"),
         }
     };
     let (store, load) = (say(delay.store), say(delay.load));
@@ -255,7 +310,6 @@ fn fields(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option<u64>
         "engine": outcome.engine,
         "iterations": outcome.stats.iterations,
         "longest_buffer": outcome.stats.longest_buffer,
-        "reason": reason(outcome),
         "warnings": outcome.warnings,
     }));
     if let Some(Contest { runs, candidates, won_by }) = outcome.stats.contest {
@@ -352,7 +406,7 @@ mod tests {
     fn head(outcome: Outcome, trace: &Trace) -> String {
         text::blocks(
             &[headline(&sb(), &outcome, trace)],
-            Style { width: 100, color: false, local_steps: true },
+            Style { width: 100, wraps: false, color: false, local_steps: true },
         )
     }
 
@@ -375,7 +429,9 @@ mod tests {
 
     fn object(outcome: &Outcome, peak_kb: Option<u64>) -> Value {
         let each = [(Asked::Property(0), outcome.clone())];
-        json::render(&document(&sb(), "sb.tso", outcome, &each, peak_kb))
+        let program = sb();
+        let answers = Answers { program: &program, worst: outcome, each: &each, formulas: &[], waiting: &[] };
+        json::render(&document(answers, "sb.tso", peak_kb))
     }
 
     #[test]

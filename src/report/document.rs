@@ -42,6 +42,44 @@ pub enum Block {
     Run(RunTable),
     Change(ChangedLines),
     Facts(Vec<Fact>),
+    /// Why no SC run is like the one beside it.
+    Cycle(Cycle),
+    /// What pages have room for, and text has not.
+    Fold(Fold),
+}
+
+/// A part that opens when it is asked for.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    pub title: String,
+    pub blocks: Vec<Block>,
+}
+
+/// A cycle of happens-before. What is one step of the run is one node: a store and its flush, a block.
+#[derive(Clone, Debug, Default)]
+pub struct Cycle {
+    /// How text tells of it, if it does.
+    pub table: Option<Table>,
+    pub nodes: Vec<CycleNode>,
+    pub edges: Vec<CycleEdge>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CycleNode {
+    pub thread: String,
+    pub text: String,
+    /// The rows of the run that it stands for.
+    pub rows: Vec<usize>,
+}
+
+/// By the places of nodes.
+#[derive(Clone, Debug)]
+pub struct CycleEdge {
+    pub from: usize,
+    pub to: usize,
+    /// The relation: `po`, `rf`, `co` or `fr`.
+    pub name: &'static str,
+    pub words: String,
 }
 
 /// Lines of text, and below them items, if there are any.
@@ -53,6 +91,11 @@ pub struct Paragraph {
 }
 
 impl Block {
+    /// Does text show it?
+    pub(crate) fn is_told(&self) -> bool {
+        !matches!(self, Block::Fold(_) | Block::Cycle(Cycle { table: None, .. }))
+    }
+
     pub fn line(line: impl Into<String>) -> Block {
         Block::lines(vec![line.into()])
     }

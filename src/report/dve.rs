@@ -2,14 +2,16 @@
 //! steps that are repeated for ever have a star.
 
 use super::document::{Block, Document, Fact, Paragraph};
+use super::scene::{Move, MoveKind, Scene};
 use super::steps::{RunRow, RunTable};
 use super::table::Tone;
 use super::{capitalised, count_of, json, limit_reached, peak_memory};
 use crate::certify::{DveAgainst, DveOutcome, DveRun};
-use crate::dve::{Configuration, DveStep, DveVariable, System};
+use crate::dve::{Configuration, DveStep, DveVariable, Memory, Site, System};
 use crate::model::source::LinePlace;
 use crate::query::{Answer, Question, Stats};
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 
 /// What was asked of a model, in the words that reports have for it.
 pub struct DveAsked<'a> {
@@ -17,6 +19,7 @@ pub struct DveAsked<'a> {
     pub file: &'a str,
     /// `sc` or `slots`.
     pub model: &'static str,
+    pub memory: &'a Memory,
     /// The formula, or what else must not be.
     pub what: String,
 }
@@ -62,6 +65,7 @@ fn fields(
     let question = Question::Check;
     let mut fields = json::common(question, outcome.answer.verdict(), asked.file, stats, peak_kb);
     json::put(&mut fields, json!({ "model": asked.model }));
+    json::put(&mut fields, given(asked.system, asked.memory));
     json::put(&mut fields, told(asked, outcome));
     if answers.len() > 1 {
         let one = |(i, (asked, outcome)): (usize, &DveAnswer)| {
@@ -84,12 +88,43 @@ fn told(asked: &DveAsked, outcome: &DveOutcome) -> Value {
     match &outcome.answer {
         Answer::Fails(run) => {
             let trace = events(asked.system, run);
-            json::put(&mut fields, json!({ "trace": trace, "cycle_from": run.cycle_from }));
+            let against = against(asked.system, run);
+            json::put(
+                &mut fields,
+                json!({ "trace": trace, "cycle_from": run.cycle_from, "against": against }),
+            );
         }
         Answer::Unknown(limit) => json::put(&mut fields, json!({ "limit": json::limit_name(limit) })),
         Answer::Holds(()) => {}
     }
     fields.into()
+}
+
+/// What a run is against.
+fn against(system: &System, run: &DveRun) -> Value {
+    match &run.against {
+        DveAgainst::Error(error) => json!({ "kind": "error", "text": system.show_error(error) }),
+        DveAgainst::Assertion(p, i) => {
+            json!({ "kind": "assertion", "thread": system.processes[*p].name, "assertion": i })
+        }
+        DveAgainst::Forbidden(e) => json!({ "kind": "forbidden", "text": system.show_expr(e) }),
+        DveAgainst::Deadlock => json!({ "kind": "deadlock" }),
+        DveAgainst::Formula | DveAgainst::Property => json!({ "kind": "lasso" }),
+    }
+}
+
+/// What was atomic, and what a barrier, where writes wait in slots.
+fn given(system: &System, memory: &Memory) -> Value {
+    let name = |process: usize, transition: usize| format!("{}:{transition}", system.processes[process].name);
+    match memory {
+        Memory::Sc => json!({}),
+        Memory::Slots { atomic, barriers } => {
+            let site =
+                |s: &Site| format!("{}:{}", name(s.process, s.transition), system.variables[s.variable].name);
+            let (atomic, barrier) = (atomic.iter().map(site), barriers.iter().map(|&(p, t)| name(p, t)));
+            json!({ "atomic": atomic.collect::<Value>(), "barrier": barrier.collect::<Value>() })
+        }
+    }
 }
 
 /// The same for people.
@@ -159,7 +194,7 @@ fn costs(stats: &Stats, peak_kb: Option<u64>) -> Block {
 }
 
 /// Who takes a step; of a handshake, the sender.
-fn actor(step: &DveStep) -> Option<usize> {
+pub fn actor(step: &DveStep) -> Option<usize> {
     match *step {
         DveStep::Internal { process, .. } | DveStep::Flush { process, .. } => Some(process),
         DveStep::Handshake { sender: (process, _), .. } => Some(process),
@@ -189,6 +224,7 @@ fn table(system: &System, run: &DveRun) -> RunTable {
             thread: actor(step).unwrap_or(0),
             line: LinePlace { file: None, line: line(system, step) }.short(),
             text: system.show_step(step),
+            asm: String::new(),
             tone: if is_flush { Tone::Quiet } else { Tone::Plain },
             block: None,
             effect,
@@ -196,11 +232,61 @@ fn table(system: &System, run: &DveRun) -> RunTable {
             buffer: slots.map(|(to, process)| waiting(system, to, process)),
         }
     };
-    RunTable { threads, rows: run.steps.iter().enumerate().map(row).collect() }
+    let rows = run.steps.iter().enumerate().map(row).collect();
+    RunTable { threads, rows, scene: scene(system, run) }
+}
+
+/// The elements of all variables, as variable and number.
+fn elements(system: &System) -> Vec<(usize, usize)> {
+    let variables = system.variables.iter().enumerate().filter(|(_, v)| !v.constant);
+    variables.flat_map(|(v, variable)| (0..variable.initial.len()).map(move |i| (v, i))).collect()
+}
+
+/// What pictures show of a run: the elements of all variables, and what waits in slots.
+fn scene(system: &System, run: &DveRun) -> Scene {
+    let elements = elements(system);
+    let number: HashMap<(usize, usize), usize> = elements.iter().enumerate().map(|(k, &e)| (e, k)).collect();
+    let slots = |at: &Configuration, p: usize| -> Vec<(usize, i64)> {
+        let own = at.slots.iter().filter(|((q, ..), _)| *q == p);
+        own.filter_map(|((_, v, i), value)| Some((*number.get(&(*v, *i))?, *value))).collect()
+    };
+    let mut stores: HashMap<(usize, usize), usize> = HashMap::new();
+    let mut waiting: Vec<Vec<(usize, i64)>> = vec![vec![]; system.active()];
+    let step = |(i, step): (usize, &DveStep)| {
+        let mut made = Move { line: line(system, step), ..Move::default() };
+        let Some(to) = run.states.get(i + 1) else { return made };
+        let from = &run.states[i];
+        let value = |at: &Configuration, (v, e): (usize, usize)| at.values[v][e];
+        let changed = elements.iter().enumerate().filter(|(_, e)| value(from, **e) != value(to, **e));
+        made.memory = changed.map(|(k, e)| (k, value(to, *e))).collect();
+        let Some(p) = actor(step) else { return made };
+        let (old, new) = (&mut waiting[p], slots(to, p));
+        while let Some(place) = old.iter().position(|one| !new.contains(one)) {
+            let (cell, _) = old.remove(place);
+            made.leaves.push(place);
+            made.store = stores.remove(&(p, cell));
+        }
+        made.enters = new.into_iter().filter(|one| !old.contains(one)).collect();
+        stores.extend(made.enters.iter().map(|(cell, _)| ((p, *cell), i)));
+        old.extend(&made.enters);
+        made.kind = match step {
+            DveStep::Flush { .. } => MoveKind::Flush,
+            _ if !made.enters.is_empty() => MoveKind::Store,
+            _ => MoveKind::Local,
+        };
+        made
+    };
+    Scene {
+        cells: elements.iter().map(|&(v, i)| system.element_name(v, i)).collect(),
+        initial: elements.iter().map(|&(v, i)| system.variables[v].initial[i]).collect(),
+        registers: vec![vec![]; system.active()],
+        starts: vec![0; system.active()],
+        moves: run.steps.iter().enumerate().map(step).collect(),
+    }
 }
 
 /// Elements of variables that change.
-fn changes(system: &System, from: &Configuration, to: &Configuration) -> String {
+pub fn changes(system: &System, from: &Configuration, to: &Configuration) -> String {
     let mut all = Vec::new();
     for (v, (old, new)) in from.values.iter().zip(&to.values).enumerate() {
         for (i, (old, new)) in old.iter().zip(new).enumerate().filter(|(_, (old, new))| old != new) {
@@ -221,7 +307,8 @@ pub fn events(system: &System, run: &DveRun) -> Value {
     run.steps.iter().map(|step| event(system, step)).collect()
 }
 
-fn event(system: &System, step: &DveStep) -> Value {
+/// One step, with the numbers of transitions in their processes.
+pub fn event(system: &System, step: &DveStep) -> Value {
     let name = |process: usize| &system.processes[process].name;
     let more = match *step {
         DveStep::Internal { process, transition } => {

@@ -1,7 +1,7 @@
 //! Which cheapest changes repair the program? Each with the user's text around it, or the run that nothing
 //! repairs.
 
-use super::document::{Block, ChangedLines, Document, Fact, SourceLine};
+use super::document::{Block, ChangedLines, Document, Fact, Fold, SourceLine};
 use super::site::{self, Side, Site, around, around_spot, by_line, place};
 use super::{capitalised, count_of, json, limit_reached, peak_memory, robust, steps, triangular};
 use crate::certify::{Counterexample, Remaining, Repair};
@@ -25,6 +25,18 @@ pub struct Patient<'a> {
     /// What is one change in the text.
     pub text: &'a SourceMap,
     pub per: Per,
+    /// For the first set of changes, each with a run of the program that has all the others, if one was looked for.
+    pub prevented: &'a [Prevented],
+}
+
+/// What a change is needed for.
+#[derive(Clone, Debug)]
+pub struct Prevented {
+    /// Its place in the set.
+    pub change: usize,
+    /// The program with all changes but this one, and a run that it has.
+    pub program: Program,
+    pub run: Counterexample,
 }
 
 /// What a place is one of.
@@ -152,6 +164,10 @@ fn changes(patient: &Patient<'_>, enough: &Enough) -> Vec<Block> {
         }
         blocks.extend(by_line(patient.program, set).iter().map(|remedies| shown(patient, remedies)));
     }
+    for Prevented { change, program, run } in patient.prevented {
+        let title = format!("Without it: {}", told(patient, &enough.sets[0][*change]));
+        blocks.push(Block::Fold(Fold { title, blocks: remaining(program, run) }));
+    }
     if enough.more {
         blocks.push(Block::line("There are more sets of the same cost than these."));
     }
@@ -268,11 +284,12 @@ fn fields(patient: &Patient<'_>, repair: &Repair, peak_kb: Option<u64>) -> Map<S
     }));
     match &repair.answer {
         Answer::Holds(enough) => put(enough_fields(patient, enough)),
-        Answer::Fails(Remaining::UnderSc(trace)) => {
-            put(json!({ "trace": json::events(patient.program, &trace.events) }))
-        }
+        Answer::Fails(Remaining::UnderSc(trace)) => put(json!({
+            "trace": json::events(patient.program, &trace.events),
+            "trace_model": trace.model.name(),
+        })),
         Answer::Fails(Remaining::Whatever { run, changed }) => {
-            put(json!({ "trace": json::events(changed, run.events()) }))
+            put(json!({ "trace": json::events(changed, run.events()), "changed": true }))
         }
         Answer::Unknown(limit) => put(json!({ "limit": json::limit_name(limit) })),
     }
@@ -324,8 +341,14 @@ fn remedy_fields(patient: &Patient<'_>, remedy: &Remedy) -> Value {
     if site.side == Side::Behind {
         object["after_lines"] = site.ends.iter().map(|&line| patient.program.place(line).line).collect();
     }
-    if let Some(file) = at.file {
+    let code = patient.program.code(site.line);
+    if let Some(file) = at.file.filter(|_| code.is_none_or(|c| c.line != 0)) {
         object["file"] = file.into();
+    }
+    if let Some(code) = code {
+        object["function"] = code.function.as_str().into();
+        object["at"] = code.at.as_str().into();
+        object["asm"] = code.asm.as_str().into();
     }
     object
 }

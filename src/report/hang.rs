@@ -26,12 +26,13 @@ pub fn document<'a>(
     }
 }
 
-fn reason(outcome: &Outcome) -> String {
+pub(super) fn reason(outcome: &Outcome) -> String {
     let model = outcome.model.name().to_uppercase();
     match &outcome.answer {
         Answer::Holds(_) => format!("under {model}, no run ends in a hang: every state was visited"),
-        Answer::Fails(_) => {
-            format!("under {model}, a run leads to where memory never changes and not all end")
+        Answer::Fails(trace) => {
+            let weakest = trace.model.name().to_uppercase();
+            format!("under {weakest}, a run leads to where memory never changes and not all end")
         }
         Answer::Unknown(limit) => {
             format!("under {model}, {}: whether the program can hang is not known", limit_reached(limit))
@@ -39,7 +40,7 @@ fn reason(outcome: &Outcome) -> String {
     }
 }
 
-fn explanation(program: &Program, outcome: &Outcome, waiting: &[Waiting]) -> Vec<Block> {
+pub(super) fn explanation(program: &Program, outcome: &Outcome, waiting: &[Waiting]) -> Vec<Block> {
     let states = count_of(outcome.stats.states, "state");
     let Answer::Fails(trace) = &outcome.answer else {
         return vec![Block::line(format!("{} ({states} visited).", capitalised(&reason(outcome))))];
@@ -97,7 +98,7 @@ fn fields(
     }));
     match &outcome.answer {
         Answer::Fails(trace) => put(json!({
-            "waiting": waiting.iter().map(|w| waiting_fields(program, w)).collect::<Value>(),
+            "waiting": waiting_of(program, waiting),
             "trace_model": trace.model.name(),
             "trace": json::events(program, &trace.events),
         })),
@@ -105,6 +106,11 @@ fn fields(
         Answer::Holds(_) => {}
     }
     fields
+}
+
+/// Who waits for what.
+pub(super) fn waiting_of(program: &Program, waiting: &[Waiting]) -> Value {
+    waiting.iter().map(|w| waiting_fields(program, w)).collect()
 }
 
 fn waiting_fields(program: &Program, waiting: &Waiting) -> Value {

@@ -4,6 +4,7 @@
 //! The fields that answers to several questions share are made here; the others where the document is.
 
 use super::document::Document;
+use crate::model::code::CodeCall;
 use crate::model::{Instr, Program, Value as Number};
 use crate::query::{Act, AttackCount, Event, Limit, Question, Source, Stats, Trap, Verdict};
 use serde_json::{Map, Value, json};
@@ -66,7 +67,7 @@ pub fn events(program: &Program, events: &[Event]) -> Value {
 pub fn event(program: &Program, event: &Event) -> Value {
     let thread = program.thread(event.thread());
     let edge = thread.edge(event.edge);
-    let text = if edge.text.is_empty() { thread.show_instr(program, &edge.instr) } else { edge.text.clone() };
+    let text = program.words(thread, edge);
     let kind = match (&edge.instr, event.kind) {
         (Instr::Assert(_), _) => "assert",
         (_, kind) => kind.name(),
@@ -76,13 +77,22 @@ pub fn event(program: &Program, event: &Event) -> Value {
         "kind": kind,
         "line": program.place(edge.line).line,
         "text": text,
+        "edge": event.edge.0,
     }));
     let mut add = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
             fields.insert(name.to_string(), value);
         }
     };
-    add("file", program.place(edge.line).file.map(Value::from));
+    let code = program.code(edge.line);
+    add("file", program.place(edge.line).file.filter(|_| code.is_none_or(|c| c.line != 0)).map(Value::from));
+    if let Some(code) = code {
+        add("column", (code.column != 0).then(|| code.column.into()));
+        add("function", Some(code.function.as_str().into()));
+        add("at", Some(code.at.as_str().into()));
+        add("asm", Some(code.asm.as_str().into()));
+        add("calls", (!code.calls.is_empty()).then(|| code.calls.iter().map(call).collect()));
+    }
     add("address", event.address.map(|a| program.cell_name(a).into()));
     add("value", event.value.map(Number::into));
     add("written", event.written.map(Number::into));
@@ -95,10 +105,20 @@ pub fn event(program: &Program, event: &Event) -> Value {
     fields.into()
 }
 
+/// A function on the way to an instruction, and where it was called.
+fn call(call: &CodeCall) -> Value {
+    let mut fields = object(json!({ "function": call.function, "inlined": call.inlined }));
+    fields.extend(call.file.as_ref().map(|file| ("file".to_string(), file.as_str().into())));
+    let places = [("line", call.line), ("column", call.column)];
+    fields.extend(places.into_iter().filter(|(_, n)| *n != 0).map(|(name, n)| (name.to_string(), n.into())));
+    fields.into()
+}
+
 /// `memory`, or the event of the own store that was still in the buffer.
 fn source(source: Source) -> Value {
     match source {
         Source::Memory => "memory".into(),
+        Source::Merged => "merged".into(),
         Source::Buffer(event) => event.into(),
     }
 }
@@ -134,7 +154,11 @@ pub fn limit_name(limit: &Limit) -> &'static str {
         Limit::Additive => "additive",
         Limit::Overshadowed => "overshadowed",
         Limit::FrozenBuffers => "frozen buffers",
+        Limit::Membarrier(_) => "membarrier",
+        Limit::MixedSizes => "mixed sizes",
         Limit::Undefined(_) => "undefined",
+        Limit::Inexpressible(_) => "inexpressible",
+        Limit::Rounds(_) => "rounds",
         Limit::Growing => "growing registers",
     }
 }
@@ -157,7 +181,7 @@ mod tests {
         let store = event(&program, &trace.events[0]);
         assert_eq!(
             store,
-            json!({"thread": "p0", "kind": "store", "line": 3, "text": "store [x], 1", "address": "x", "value": 1})
+            json!({"thread": "p0", "kind": "store", "line": 3, "text": "store [x], 1", "edge": 0, "address": "x", "value": 1})
         );
         let flush = event(&program, &trace.events[4]);
         assert_eq!(flush["kind"], "flush");

@@ -172,13 +172,16 @@ fn cells(program: &Program, chosen: impl Fn(u32) -> bool) -> String {
 }
 
 fn properties(program: &Program, color: Color) -> String {
-    if program.properties().is_empty() {
+    if program.properties().is_empty() && program.no_hang().is_none() {
         return String::new();
     }
     let mut table = Table::new(vec![Align::Right, Align::Left]);
     for property in program.properties() {
         let line = program.place(property.line).short();
         table.row(vec![Cell::new(line, Tone::Quiet), plain(property.show(program))]);
+    }
+    if let Some(line) = program.no_hang() {
+        table.row(vec![Cell::new(program.place(line).short(), Tone::Quiet), plain("no hang".to_string())]);
     }
     format!("properties\n{}", table.render(INDENT, color))
 }

@@ -6,18 +6,27 @@
 //! lists final states as herd does; `listing` and `dot` show programs. Nothing here searches, reads files or
 //! knows a terminal; width and colour are arguments.
 
+pub mod axioms;
 pub mod certificate;
 pub mod check;
+pub mod datatype;
 pub mod document;
 pub mod dot;
 pub mod dve;
 pub mod fence;
 pub mod hang;
 pub mod json;
+pub mod junit;
 pub mod listing;
 pub mod liveness;
 pub mod outcomes;
+pub mod page;
+pub(crate) mod picture;
+pub mod pictures;
+pub mod recorded;
 pub mod robust;
+pub mod sarif;
+pub mod scene;
 pub mod site;
 pub mod steps;
 pub mod synthesis;
@@ -51,12 +60,25 @@ pub fn limit_reached(limit: &Limit) -> String {
             "an error of a thread comes first, so that it cannot be told whether the assertion fails"
                 .to_string()
         }
+        Limit::Inexpressible(what) => format!("the formula cannot say {what}"),
+        Limit::Rounds(rounds) => {
+            format!("loops may go round more than {rounds} times; --bound says how far to look")
+        }
         Limit::Growing => {
             "what a waiting thread can still do has no end in sight; its registers may grow".to_string()
         }
         Limit::FrozenBuffers => {
             "the property may hold inside a `lock` block, where other threads' buffers are \
                                  frozen; the lazy engine cannot see that, the explicit one can"
+                .to_string()
+        }
+        Limit::Membarrier(place) => format!(
+            "there is a `membarrier` in {place}, which only the engines `explicit` and `past` know (`past` only where no \
+             thread has a `lock` block), and `--hang`"
+        ),
+        Limit::MixedSizes => {
+            "accesses of several sizes touch the same cell, and only searches through all states (`check`, \
+             `--engine explicit`) tell its bytes apart"
                 .to_string()
         }
         Limit::Undefined(why) => {

@@ -4,11 +4,14 @@
 //! Where herd counts executions, states are counted here: an execution graph is nothing that exploring knows
 //! of. So `Witnesses` and `Observation` have other numbers than herd's, with the same word between them.
 
-use super::{json, limit_reached};
+use super::document::{Block, Fold};
+use super::{count_of, json, limit_reached, steps};
+use crate::certify::Confirmed;
 use crate::model::litmus::{Litmus, Shown};
-use crate::model::{Program, PropertyKind};
-use crate::query::{Limit, Model, Outcomes, Stats};
+use crate::model::{Program, PropertyKind, Value as Number};
+use crate::query::{Limit, Model, Outcomes, Stats, Trace};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The final states and what the condition says of them.
 pub struct FinalStates<'a> {
@@ -175,6 +178,43 @@ pub fn object(
     }
     fields.into()
 }
+
+/// Final states for a page, each with a run to it where there is one at hand.
+pub fn blocks(program: &Program, litmus: &Litmus, outcomes: &Outcomes, runs: &StateRuns) -> Vec<Block> {
+    let table = match FinalStates::new(program, litmus, outcomes) {
+        Ok(table) => table,
+        Err(limit) => {
+            return vec![Block::line(format!("Not all states are known: {}.", limit_reached(&limit)))];
+        }
+    };
+    let (positive, negative) = table.witnesses();
+    let observation = table.observation();
+    let asked = format!(
+        "`{}`: {observation}, in {positive} of {} final states.",
+        condition(litmus),
+        positive + negative
+    );
+    let state = |values: &Vec<Number>| {
+        let cells = litmus.observed.iter().zip(values);
+        let cells = cells.map(|(column, value)| format!("{}={}", column.name, litmus.show(column, *value)));
+        let holds = if litmus.holds(program, values) { "  ← the condition" } else { "" };
+        let title = format!("{}{holds}", cells.collect::<Vec<_>>().join(" "));
+        let blocks = match runs.get(values) {
+            Some(trace) => vec![steps::run(program, trace.model, &trace.events, &[])],
+            None => vec![Block::line("No run was looked for: there are many states.")],
+        };
+        Block::Fold(Fold { title, blocks })
+    };
+    let states = outcomes.states.iter().flatten();
+    let head = Block::line(format!(
+        "{} Each state opens to a run that ends in it.",
+        count_of(table.rows.len() as u64, "final state") + "."
+    ));
+    [Block::line(asked), head].into_iter().chain(states.map(state)).collect()
+}
+
+/// For final states, runs that end in them.
+pub type StateRuns = BTreeMap<Vec<Number>, Confirmed<Trace>>;
 
 /// The same of a test that was not read to its end.
 pub fn unread_object(test: &str, file: &str, model: Model, limit: &Limit, peak_kb: Option<u64>) -> Value {

@@ -1,7 +1,7 @@
 //! Do SC and TSO have the same behaviours? The witness: which store was overtaken by which load, what the
 //! other threads did in between, why no SC run can look like that, and the whole run.
 
-use super::document::{Block, Document, Fact};
+use super::document::{Block, Cycle, CycleEdge, CycleNode, Document, Fact};
 use super::table::{Align, Cell, Table, Tone};
 use super::{capitalised, count_of, json, limit_reached, peak_memory, shortened, steps};
 use crate::certify::{Confirmed, Robustness};
@@ -81,7 +81,10 @@ pub fn story(program: &Program, witness: &Witness) -> Vec<Block> {
         Block::line(
             "No SC run can look like this. Each of these steps would have to come before the next, in a cycle:",
         ),
-        Block::Table(cycle_table(program, witness)),
+        Block::Cycle(Cycle {
+            table: Some(cycle_table(program, witness)),
+            ..cycle(program, &witness.events, &witness.cycle)
+        }),
         Block::line("The run, with the steps of the cycle marked:"),
         steps::run(program, Model::Tso, &witness.events, &starred),
     ]
@@ -91,6 +94,41 @@ pub fn story(program: &Program, witness: &Witness) -> Vec<Block> {
 pub(super) fn on_the_way(program: &Program, events: &[Event], path: &[usize]) -> Option<String> {
     let between = shortened(path[1..path.len() - 1].iter().map(|&k| in_words(program, &events[k])));
     (!between.is_empty()).then(|| format!("On the way: {}.", between.join(", ")))
+}
+
+/// The cycle as a graph: events that are one step are one node.
+pub(super) fn cycle(program: &Program, events: &[Event], cycle: &[(usize, Relation)]) -> Cycle {
+    // Begun where a node does, with the first in the run that does.
+    let begins = |k: &usize| cycle[(k + cycle.len() - 1) % cycle.len()].1 != Relation::Same;
+    let begin = (0..cycle.len()).filter(begins).min_by_key(|&k| cycle[k].0);
+    let (mut graph, start) = (Cycle::default(), begin.unwrap_or(0));
+    let mut leaving = Vec::new();
+    let mut joined = false;
+    for k in (start..cycle.len()).chain(0..start) {
+        let (event, relation) = cycle[k];
+        if !joined {
+            let thread = program.thread(events[event].thread()).name().to_string();
+            graph.nodes.push(CycleNode { thread, text: String::new(), rows: vec![] });
+        }
+        graph.nodes.last_mut().expect("one has just been begun").rows.push(event);
+        joined = relation == Relation::Same;
+        if !joined {
+            leaving.push((event, relation, cycle[(k + 1) % cycle.len()].0));
+        }
+    }
+    let count = graph.nodes.len();
+    let edge = |(from, (event, relation, next)): (usize, (usize, Relation, usize))| CycleEdge {
+        from,
+        to: (from + 1) % count,
+        name: relation.name(),
+        words: format!("row {} {}", event + 1, leads(program, events, event, relation, next)),
+    };
+    graph.edges = leaving.into_iter().enumerate().map(edge).collect();
+    for node in &mut graph.nodes {
+        node.rows.sort_unstable();
+        node.text = plain(program, &events[node.rows[0]]);
+    }
+    graph
 }
 
 /// The happens-before cycle, one row for each of its events, beginning with the delayed store.
@@ -109,7 +147,7 @@ fn cycle_table(program: &Program, witness: &Witness) -> Table {
             Cell::new((k + 1).to_string(), Tone::Quiet),
             Cell::new(program.thread(witness.events[k].thread()).name(), Tone::Head),
             Cell::new(plain(program, &witness.events[k]), Tone::Plain),
-            Cell::new(format!("{}{closed}", leads(program, witness, k, relation, next)), Tone::Plain),
+            Cell::new(format!("{}{closed}", leads(program, &witness.events, k, relation, next)), Tone::Plain),
         ]);
     }
     table
@@ -130,11 +168,14 @@ fn plain(program: &Program, event: &Event) -> String {
 }
 
 /// What leads from an event of the cycle to the next.
-fn leads(program: &Program, witness: &Witness, from: usize, relation: Relation, to: usize) -> String {
-    let (event, next, row) = (&witness.events[from], &witness.events[to], to + 1);
+fn leads(program: &Program, events: &[Event], from: usize, relation: Relation, to: usize) -> String {
+    let (event, next, row) = (&events[from], &events[to], to + 1);
     let cell = event.address.map_or("memory".to_string(), |a| program.cell_name(a));
     match relation {
         Relation::ProgramOrder => format!("comes before row {row} in its thread"),
+        Relation::Membarrier => {
+            format!("comes before row {row}, with a `membarrier` of one for both threads")
+        }
         Relation::Same if event.store == Some(to) => {
             format!("is where the store of row {row} reaches memory")
         }
@@ -197,6 +238,7 @@ fn witness_fields(program: &Program, witness: &Witness) -> Value {
         "store": of(witness.store),
         "path": witness.path().into_iter().map(of).collect::<Vec<_>>(),
         "load": of(witness.load),
+        "at": { "store": witness.store, "load": witness.load },
         "trace": json::events(program, &witness.events),
         "cycle": witness.cycle.iter().map(cycle).collect::<Vec<_>>(),
     })
@@ -211,7 +253,7 @@ mod tests {
     use crate::report::steps::tests::{sb, sb_trace};
     use crate::report::text::{self, Style};
 
-    const STYLE: Style = Style { width: 100, color: false, local_steps: true };
+    const STYLE: Style = Style { width: 100, wraps: false, color: false, local_steps: true };
 
     /// The witness that is found, up to the run.
     #[track_caller]

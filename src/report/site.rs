@@ -59,10 +59,7 @@ impl<'a> Site<'a> {
             Side::Behind => leads_to(at).map(|e| e.line).collect(),
             Side::Before | Side::At => BTreeSet::new(),
         };
-        let instruction = edge.map_or(String::new(), |e| match e.text.is_empty() {
-            true => thread.show_instr(program, &e.instr),
-            false => e.text.clone(),
-        });
+        let instruction = edge.map_or(String::new(), |e| program.words(thread, e));
         Site {
             thread: thread.name(),
             side,
@@ -107,8 +104,12 @@ pub fn place(program: &Program, whose: &str, change: Change) -> String {
         let s = if lines.len() == 1 { "" } else { "s" };
         return format!("{whose}: {what} line{s} {}{label}", listed(&lines));
     }
-    let line =
-        if site.line == 0 { String::new() } else { format!(" line {}{label}:", program.place(site.line)) };
+    let line = match (site.line, program.code(site.line)) {
+        (0, _) => String::new(),
+        (_, Some(code)) if code.line == 0 => format!(" {}:", code.at),
+        (_, Some(code)) => format!(" line {}, at {}:", code.place(), code.at),
+        (line, None) => format!(" line {}{label}:", program.place(line)),
+    };
     format!("{whose}: {what}{line} `{}`", site.instruction)
 }
 

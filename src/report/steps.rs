@@ -6,12 +6,13 @@
 //! `certify` to judge.
 
 use super::document::{Block, Paragraph};
+use super::scene::{Move, MoveKind, Scene};
 use super::table::Tone;
 use super::{equation, trap_words};
 use crate::model::{
-    Addr, Atom, Case, Expr, Instr, Loc, Pred, Program, PropertyKind, Thread, ThreadId, UnOp, Value,
+    Addr, Atom, Bytes, Case, Expr, Instr, Loc, Pred, Program, PropertyKind, Thread, ThreadId, UnOp, Value,
 };
-use crate::query::{Against, Event, EventKind, Model, Source, Trace, at};
+use crate::query::{Against, Event, EventKind, Model, Source, Trace, at, delays};
 use std::collections::VecDeque;
 
 /// The steps of a run.
@@ -20,6 +21,8 @@ pub struct RunTable {
     /// The names of the threads that take part.
     pub threads: Vec<String>,
     pub rows: Vec<RunRow>,
+    /// What pictures show of it.
+    pub scene: Scene,
 }
 
 /// What one event is, in words. Threads are given by their places among those that take part.
@@ -33,6 +36,8 @@ pub struct RunRow {
     pub line: String,
     pub text: String,
     pub tone: Tone,
+    /// What machines see where the text is that of a source, or nothing.
+    pub asm: String,
     /// The thread inside a `lock` … `unlock` block, and how its bar looks in this row.
     pub block: Option<(usize, char)>,
     pub effect: String,
@@ -68,7 +73,19 @@ fn walked<'a>(
     let takes_part = |t: &ThreadId| events.iter().any(|e| e.thread() == *t);
     let threads: Vec<ThreadId> = program.thread_ids().filter(takes_part).collect();
     let mut simulation = Simulation::new(program, model, &threads);
-    let mut rows: Vec<RunRow> = events.iter().enumerate().map(|(k, e)| simulation.row(k, e)).collect();
+    let mut scene = simulation.scene(&threads);
+    let mut rows = Vec::with_capacity(events.len());
+    for (k, event) in events.iter().enumerate() {
+        rows.push(simulation.row(k, event));
+        scene.moves.push(simulation.moved(k, event));
+    }
+    if model == Model::Tso {
+        for (store, load) in delays(events) {
+            scene.moves[store].overtaken_by = Some(load);
+            rows[store].tone = Tone::Delayed;
+            rows[load].tone = Tone::Overtaking;
+        }
+    }
     for &k in starred {
         rows[k].starred = true;
     }
@@ -76,7 +93,7 @@ fn walked<'a>(
         last.local = false;
     }
     let threads = threads.into_iter().map(|t| program.thread(t).name().to_string()).collect();
-    (RunTable { threads, rows }, simulation)
+    (RunTable { threads, rows, scene }, simulation)
 }
 
 /// The state of the run, as far as the rows need it.
@@ -86,8 +103,10 @@ struct Simulation<'a> {
     memory: Vec<Value>,
     at: Vec<Loc>,
     registers: Vec<Vec<Value>>,
-    buffers: Vec<VecDeque<(Addr, Value)>>,
+    buffers: Vec<VecDeque<(Addr, Bytes, Value)>>,
     owner: Option<ThreadId>,
+    /// Per cell the event that wrote it last.
+    writers: Vec<Option<usize>>,
     /// Per thread its place among those that take part.
     places: Vec<usize>,
 }
@@ -107,6 +126,7 @@ impl<'a> Simulation<'a> {
             registers: threads.iter().map(|t| vec![0; t.registers().len()]).collect(),
             buffers: vec![VecDeque::new(); threads.len()],
             owner: None,
+            writers: vec![None; program.cells()],
             places,
         }
     }
@@ -130,6 +150,10 @@ impl<'a> Simulation<'a> {
             local: quiet && !matches!(edge.instr, Instr::Any { .. }),
             thread: self.places[t.index()],
             line: self.program.place(edge.line).short(),
+            asm: match self.program.code(edge.line) {
+                Some(code) if event.kind != EventKind::Flush && code.words() != code.asm => code.asm.clone(),
+                _ => String::new(),
+            },
             text: instruction(self.program, thread, event),
             tone: if quiet || event.kind == EventKind::Flush { Tone::Quiet } else { Tone::Plain },
             block: self.block(t, event, &edge.instr).map(|(owner, bar)| (self.places[owner.index()], bar)),
@@ -137,6 +161,73 @@ impl<'a> Simulation<'a> {
             effect_tone,
             buffer: moved.then(|| self.buffer(t)),
         }
+    }
+
+    /// Where the run begins.
+    fn scene(&self, threads: &[ThreadId]) -> Scene {
+        Scene {
+            cells: (0..self.program.cells()).map(|a| self.program.cell_name(Addr(a as u32))).collect(),
+            initial: self.memory.clone(),
+            registers: threads.iter().map(|&t| self.program.thread(t).registers().to_vec()).collect(),
+            starts: threads.iter().map(|&t| self.line_ahead(t)).collect(),
+            moves: Vec::new(),
+        }
+    }
+
+    /// The line that the thread goes on with.
+    fn line_ahead(&self, t: ThreadId) -> u32 {
+        let edges = self.program.thread(t).edges_from(self.at[t.index()]);
+        edges.first().map_or(0, |(_, edge)| edge.line)
+    }
+
+    /// What an event that has happened did, for pictures.
+    fn moved(&mut self, index: usize, event: &Event) -> Move {
+        let (t, value) = (event.thread(), event.value.unwrap_or_default());
+        let edge = self.program.thread(t).edge(event.edge);
+        let mut step = Move { line: edge.line, next: self.line_ahead(t), ..Move::default() };
+        step.kind = match event.kind {
+            EventKind::Load => MoveKind::Load,
+            EventKind::Store => MoveKind::Store,
+            EventKind::Flush => MoveKind::Flush,
+            EventKind::Fence | EventKind::Membarrier => MoveKind::Fence,
+            EventKind::Locked => MoveKind::Locked,
+            EventKind::Assign | EventKind::Assume => MoveKind::Local,
+        };
+        if event.trap.is_some() {
+            return Move { next: 0, ..step };
+        }
+        if let Some(dst) = edge.instr.target().filter(|_| event.kind != EventKind::Flush) {
+            step.registers.push((dst.index(), value));
+        }
+        let Some(cell) = event.address.map(Addr::index) else { return step };
+        match event.source {
+            Some(Source::Buffer(store)) => step.reads = Some(store),
+            Some(Source::Memory) => {
+                step.reads = self.writers[cell];
+                step.reads_initial = step.reads.is_none();
+            }
+            // No single store is what it reads.
+            Some(Source::Merged) | None => {}
+        }
+        let written = match event.kind {
+            EventKind::Store if self.model == Model::Tso => {
+                step.enters.push((cell, value));
+                None
+            }
+            EventKind::Store => Some(value),
+            EventKind::Flush => {
+                step.leaves.push(0);
+                step.store = event.store;
+                Some(value)
+            }
+            _ => event.written,
+        };
+        if written.is_some() {
+            // A store to a part of a cell leaves what it had besides.
+            step.memory.push((cell, self.memory[cell]));
+            self.writers[cell] = Some(index);
+        }
+        step
     }
 
     /// Lets the event happen, and says what it did.
@@ -148,21 +239,22 @@ impl<'a> Simulation<'a> {
         if let Some(dst) = instr.target().filter(|_| event.kind != EventKind::Flush) {
             self.registers[t.index()][dst.index()] = value;
         }
+        let bytes = instr.bytes().unwrap_or_default();
         match (event.kind, event.address) {
             (EventKind::Load, _) => (self.loaded(t, instr, event), Tone::Plain),
             (EventKind::Store, Some(a)) if self.model == Model::Tso => {
-                self.buffers[t.index()].push_back((a, value));
-                let name = self.program.cell_name(a);
+                self.buffers[t.index()].push_back((a, bytes, value));
+                let name = part(self.program, a, bytes);
                 (format!("{} waits in the buffer", equation(&name, value)), Tone::Plain)
             }
-            (EventKind::Store, Some(a)) => (self.changed(a, value), Tone::Change),
+            (EventKind::Store, Some(a)) => (self.changed(a, bytes, value), Tone::Change),
             (EventKind::Flush, Some(a)) => {
                 self.buffers[t.index()].pop_front();
-                (format!("{}{}", self.changed(a, value), flushed(index, event)), Tone::Change)
+                (format!("{}{}", self.changed(a, bytes, value), flushed(index, event)), Tone::Change)
             }
             (EventKind::Locked, Some(a)) => {
                 let read = self.loaded(t, instr, event);
-                let left = event.written.map(|v| self.changed(a, v));
+                let left = event.written.map(|v| self.changed(a, bytes, v));
                 (left.map_or(read.clone(), |left| format!("{read}; {left}")), Tone::Change)
             }
             (EventKind::Assign, _) => (self.assigned(t, instr, value), Tone::Quiet),
@@ -180,12 +272,14 @@ impl<'a> Simulation<'a> {
         let value = self.assigned(t, instr, event.value.unwrap_or_default());
         match event.source {
             Some(Source::Buffer(store)) => format!("{value}, from its own store in row {}", store + 1),
+            Some(Source::Merged) => format!("{value}, byte by byte from its own stores and memory"),
             _ => format!("{value}, from memory"),
         }
     }
 
-    fn changed(&mut self, a: Addr, value: Value) -> String {
+    fn changed(&mut self, a: Addr, bytes: Bytes, value: Value) -> String {
         let (name, cell) = (self.program.cell_name(a), &mut self.memory[a.index()]);
+        let value = bytes.put(*cell, value);
         let before = std::mem::replace(cell, value);
         if before == value { format!("{name} stays {value}") } else { format!("{name}: {before} -> {value}") }
     }
@@ -193,7 +287,7 @@ impl<'a> Simulation<'a> {
     fn buffer(&self, t: ThreadId) -> String {
         let waiting: Vec<String> = self.buffers[t.index()]
             .iter()
-            .map(|(a, v)| format!("{}={v}", self.program.cell_name(*a)))
+            .map(|(a, bytes, v)| format!("{}={v}", part(self.program, *a, *bytes)))
             .collect();
         if waiting.is_empty() { "empty".to_string() } else { waiting.join(" ") }
     }
@@ -235,13 +329,17 @@ fn flushed(index: usize, event: &Event) -> String {
     }
 }
 
+/// The name of a cell, or of some of its bytes.
+fn part(program: &Program, a: Addr, bytes: Bytes) -> String {
+    program.cell_name(a) + &bytes.to_string().replace(' ', "")
+}
+
 /// The instruction as the file has it, or the flush of a store.
 pub fn instruction(program: &Program, thread: &Thread, event: &Event) -> String {
     let edge = thread.edge(event.edge);
     match (event.kind, event.address) {
         (EventKind::Flush, Some(a)) => format!("flush {}", program.cell_name(a)),
-        _ if edge.text.is_empty() => thread.show_instr(program, &edge.instr),
-        _ => edge.text.clone(),
+        _ => program.words(thread, edge),
     }
 }
 

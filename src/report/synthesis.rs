@@ -117,7 +117,7 @@ fn fields(model: &Repaired, found: &Synthesis, peak_kb: Option<u64>) -> Map<Stri
             put(json!({ "sets": sets, "cost": cost, "optimal": optimal, "more": more }));
         }
         Answer::Fails(beyond) => put(json!({
-            "sets": [], "optimal": true, "under_sc": beyond.under_sc,
+            "sets": [], "optimal": true, "changed": true, "under_sc": beyond.under_sc,
             "trace": dve::events(model.system, &beyond.run), "cycle_from": beyond.run.cycle_from,
         })),
         Answer::Unknown(limit) => put(json!({ "limit": json::limit_name(limit) })),

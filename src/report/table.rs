@@ -21,6 +21,9 @@ pub enum Tone {
     Good,
     /// What is not known.
     Doubtful,
+    /// A store that a load of its thread overtakes, and that load.
+    Delayed,
+    Overtaking,
 }
 
 impl Tone {
@@ -33,6 +36,8 @@ impl Tone {
             Tone::Bad => AnsiColor::Red.on_default().bold(),
             Tone::Good => AnsiColor::Green.on_default().bold(),
             Tone::Doubtful => AnsiColor::Yellow.on_default().bold(),
+            Tone::Delayed => AnsiColor::Yellow.on_default().bold(),
+            Tone::Overtaking => AnsiColor::Blue.on_default().bold(),
         }
     }
 }
@@ -84,6 +89,10 @@ pub struct Table {
 impl Table {
     pub fn new(columns: Vec<Align>) -> Table {
         Table { columns, rows: Vec::new() }
+    }
+
+    pub(crate) fn rows(&self) -> &[Vec<Cell>] {
+        &self.rows
     }
 
     pub fn row(&mut self, cells: Vec<Cell>) {

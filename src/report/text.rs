@@ -2,7 +2,8 @@
 //!
 //! Blocks are set apart by empty lines. Runs have one row for each event and one column for each thread: the
 //! instruction stands in its thread's column, as the file has it; to the right, what it did. If the columns
-//! do not fit the width, there is one, with the thread's name in front. Local steps between those that touch
+//! do not fit the width, there is one, with the thread's name in front; if that does not fit either, what a step did
+//! stands below it. Local steps between those that touch
 //! memory are folded away, unless they are asked for: rows keep the numbers of their events.
 
 use super::document::{Block, ChangedLines, Document, Fact, Paragraph, SourceLine};
@@ -14,6 +15,8 @@ use crate::query::Verdict;
 pub struct Style {
     /// Letters in a line.
     pub width: usize,
+    /// Whether sentences are broken where they come to the width.
+    pub wraps: bool,
     pub color: bool,
     /// Whether runs are shown with their local steps.
     pub local_steps: bool,
@@ -47,12 +50,12 @@ pub fn explanation(document: &Document<'_>, style: Style) -> String {
 
 /// Blocks with an empty line between any two.
 pub fn blocks(blocks: &[Block], style: Style) -> String {
-    blocks.iter().map(|b| block(b, style)).collect::<Vec<_>>().join("\n")
+    blocks.iter().filter(|b| b.is_told()).map(|b| block(b, style)).collect::<Vec<_>>().join("\n")
 }
 
 /// What it took to find it.
 pub fn costs(document: &Document<'_>, style: Style) -> String {
-    (document.costs)().iter().map(|b| format!("\n{}", block(b, style))).collect()
+    (document.costs)().iter().filter(|b| b.is_told()).map(|b| format!("\n{}", block(b, style))).collect()
 }
 
 fn block(block: &Block, style: Style) -> String {
@@ -60,18 +63,49 @@ fn block(block: &Block, style: Style) -> String {
         Block::Paragraph(text) => paragraph(text, style),
         Block::Table(table) => table.render(INDENT, style.color()),
         Block::Run(steps) => run(steps, style),
+        Block::Cycle(cycle) => {
+            cycle.table.as_ref().map_or(String::new(), |t| t.render(INDENT, style.color()))
+        }
+        Block::Fold(_) => String::new(),
         Block::Change(change) => changed(change, style),
         Block::Facts(facts) => facts.iter().map(fact).collect(),
     }
 }
 
 fn paragraph(text: &Paragraph, style: Style) -> String {
-    let lines = text.lines.iter().map(|line| paint(line, text.tone, style.color()) + "\n");
-    lines.chain(text.items.iter().map(item)).collect()
+    let line = |line: &String| paint(&broken(line, 0, style), text.tone, style.color()) + "\n";
+    text.lines.iter().map(line).chain(text.items.iter().map(|text| item(text, style))).collect()
 }
 
-fn item(text: &String) -> String {
-    format!("{:INDENT$}{text}\n", "")
+fn item(text: &str, style: Style) -> String {
+    format!("{:INDENT$}{}\n", "", broken(text, INDENT, style))
+}
+
+/// The sentence, that begins so far to the right, on as many lines as it takes; further ones begin further to
+/// the right.
+fn broken(text: &str, indent: usize, style: Style) -> String {
+    if !style.wraps {
+        return text.to_string();
+    }
+    let (mut lines, mut length) = (String::new(), indent);
+    // Blanks that line things up are kept, but for those where a line is broken.
+    let mut rest = text;
+    while !rest.is_empty() {
+        let blanks = rest.len() - rest.trim_start_matches(' ').len();
+        let word = rest[blanks..].split(' ').next().unwrap_or_default();
+        let letters = word.chars().count();
+        if length + blanks + letters > style.width && length > indent + 2 * INDENT {
+            lines += &format!("\n{:1$}", "", indent + INDENT);
+            length = indent + INDENT;
+        } else {
+            lines += &rest[..blanks];
+            length += blanks;
+        }
+        lines += word;
+        length += letters;
+        rest = &rest[blanks + word.len()..];
+    }
+    lines
 }
 
 fn fact(fact: &Fact) -> String {
@@ -86,15 +120,50 @@ fn changed(change: &ChangedLines, style: Style) -> String {
         SourceLine::Marked(number, text) => format!("  {}\n", green(format!("* {number:>6} | {text}"))),
         SourceLine::New(text) => format!("  {}\n", green(format!("  +      | {text}"))),
     };
-    change.places.iter().map(item).chain(change.excerpt.iter().map(line)).collect()
+    let places = change.places.iter().map(|place| item(place, style));
+    places.chain(change.excerpt.iter().map(line)).collect()
 }
 
 fn run(steps: &RunTable, style: Style) -> String {
     let local_steps = style.local_steps;
+    let fits = |table: &Table| table.width(INDENT) <= style.width;
     let wide = table(steps, Columns::PerThread, local_steps);
-    let fits = wide.width(INDENT) <= style.width;
-    let table = if fits { wide } else { table(steps, Columns::One, local_steps) };
-    table.render(INDENT, style.color())
+    if fits(&wide) {
+        return wide.render(INDENT, style.color());
+    }
+    let narrow = table(steps, Columns::One, local_steps);
+    // Without anyone to say how wide lines are, none is made shorter than it need be.
+    if fits(&narrow) || !style.wraps {
+        return narrow.render(INDENT, style.color());
+    }
+    stacked(steps, style)
+}
+
+/// Each step on a line of its own, and below it what it did.
+fn stacked(steps: &RunTable, style: Style) -> String {
+    let shown = |row: &RunRow| style.local_steps || row.starred || !row.local;
+    let digits = steps.rows.len().to_string().len();
+    let mut text = String::new();
+    for (k, row) in steps.rows.iter().enumerate().filter(|(_, row)| shown(row)) {
+        let star = if row.starred { "*" } else { " " };
+        let number = paint(&format!("{:digits$}", k + 1), Tone::Quiet, style.color());
+        let thread = paint(&steps.threads[row.thread], Tone::Head, style.color());
+        let step = in_column(row, row.thread);
+        let indent = 2 + digits + INDENT;
+        let told = broken(&format!("{}  {}", steps.threads[row.thread], step.text), indent, style);
+        let told = told.replacen(steps.threads[row.thread].as_str(), &thread, 1);
+        text += &format!("{star} {number}  {told}\n");
+        let line = if row.line.is_empty() { String::new() } else { format!("line {}: ", row.line) };
+        let buffer = match row.buffer.as_deref() {
+            Some(buffer) if buffer != "empty" => format!("; buffer: {buffer}"),
+            _ => String::new(),
+        };
+        let below = broken(&format!("{line}{}{buffer}", row.effect), indent + INDENT, style);
+        if !below.is_empty() {
+            text += &format!("{:1$}{below}\n", "", indent + INDENT);
+        }
+    }
+    text
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,9 +177,11 @@ fn table(steps: &RunTable, columns: Columns, local_steps: bool) -> Table {
     let shown = if columns == Columns::PerThread { steps.threads.len() } else { 2 };
     let mut aligned = vec![Align::Left, Align::Right];
     aligned.extend(vec![Align::Left; shown]);
+    let has_asm = steps.rows.iter().any(|row| !row.asm.is_empty());
+    aligned.extend(vec![Align::Left; has_asm as usize]);
     aligned.extend([Align::Right, Align::Left, Align::Left]);
     let mut table = Table::new(aligned);
-    table.row(heading(steps, columns));
+    table.row(heading(steps, columns, has_asm));
     let shown = |row: &RunRow| local_steps || row.starred || !row.local;
     for (k, row) in steps.rows.iter().enumerate().filter(|(_, row)| shown(row)) {
         let star = if row.starred { "*" } else { "" };
@@ -122,6 +193,7 @@ fn table(steps: &RunTable, columns: Columns, local_steps: bool) -> Table {
                 cells.push(in_column(row, row.thread));
             }
         }
+        cells.extend(has_asm.then(|| Cell::new(row.asm.clone(), Tone::Quiet)));
         cells.push(Cell::new(row.line.clone(), Tone::Quiet));
         cells.push(Cell::new(row.effect.clone(), row.effect_tone));
         cells.push(Cell::new(row.buffer.clone().unwrap_or_default(), Tone::Plain));
@@ -130,7 +202,7 @@ fn table(steps: &RunTable, columns: Columns, local_steps: bool) -> Table {
     table
 }
 
-fn heading(steps: &RunTable, columns: Columns) -> Vec<Cell> {
+fn heading(steps: &RunTable, columns: Columns, has_asm: bool) -> Vec<Cell> {
     let mut cells = vec![Cell::default(), Cell::default()];
     match columns {
         Columns::PerThread => {
@@ -138,6 +210,7 @@ fn heading(steps: &RunTable, columns: Columns) -> Vec<Cell> {
         }
         Columns::One => cells.extend([Cell::default(), Cell::default()]),
     }
+    cells.extend(has_asm.then(Cell::default));
     let lines = if steps.rows.iter().any(|row| !row.line.is_empty()) { "line" } else { "" };
     let buffers = if steps.rows.iter().any(|row| row.buffer.is_some()) { "buffer" } else { "" };
     cells.push(Cell::new(lines, Tone::Quiet));

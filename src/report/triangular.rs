@@ -113,6 +113,7 @@ fn race_fields(program: &Program, race: &Race) -> Value {
         "path": race.path().into_iter().map(of).collect::<Vec<_>>(),
         "load": of(race.load),
         "write": of(race.write),
+        "at": { "store": race.store, "load": race.load, "write": race.write },
         "trace": json::events(program, &race.events),
     })
 }

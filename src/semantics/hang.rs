@@ -141,7 +141,10 @@ pub fn retrying(program: &Program) -> Result<Program, Vec<Invalid>> {
 fn retries(thread: &Thread) -> Vec<Edge> {
     let mut before: BTreeMap<Loc, BTreeSet<Loc>> = BTreeMap::new();
     for (_, edge) in thread.edges().filter(|(_, e)| can_be_repeated(&e.instr)) {
-        before.entry(edge.to).or_default().insert(edge.from);
+        let cuts = thread.edges_from(edge.to).into_iter().filter(|(_, e)| cuts_to_width(&e.instr, edge));
+        for after in cuts.map(|(_, e)| e.to).chain([edge.to]) {
+            before.entry(after).or_default().insert(edge.from);
+        }
     }
     let retry = |(at, from): (Loc, BTreeSet<Loc>)| {
         let failing = all_fail(&thread.edges_from(at))?;
@@ -157,13 +160,16 @@ fn retries(thread: &Thread) -> Vec<Edge> {
 
 /// Does it read memory, and the same again if it is done twice?
 fn can_be_repeated(instr: &Instr) -> bool {
-    let dst = instr.target();
-    let reads_itself = instr.exprs().into_iter().any(|e| {
-        let mut found = false;
-        e.for_each_atom(&mut |r| found |= Some(*r) == dst);
-        found
-    });
+    let mut reads_itself = false;
+    instr.uses(|r| reads_itself |= Some(r) == instr.target());
     instr.reads_memory() && !reads_itself
+}
+
+/// Is it the rest of a narrow load, which keeps only the low bits of what was found?
+fn cuts_to_width(instr: &Instr, load: &Edge) -> bool {
+    let Instr::Assign { dst, value: Expr::Binary(BinOp::BitAnd, found, bits) } = instr else { return false };
+    let narrows = **found == Expr::Atom(*dst) && matches!(**bits, Expr::Const(_));
+    narrows && load.instr.target() == Some(*dst)
 }
 
 /// That none of the edges can be taken, if they are assumptions of which none holds when another one fails.

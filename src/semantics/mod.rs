@@ -6,6 +6,7 @@
 //! do not depend on the memory model (states, local instructions, goals) are in this file.
 //! Not here: searching. Who explores states is `reach`.
 
+pub mod axioms;
 pub mod dve;
 pub mod hang;
 pub mod liveness;
@@ -14,7 +15,9 @@ pub mod replay;
 pub mod sc;
 pub mod tso;
 
-use crate::model::{Addr, Atom, DivisionByZero, Edge, EdgeId, Instr, Loc, Program, RegExpr, ThreadId, Value};
+use crate::model::{
+    Addr, Atom, Bytes, DivisionByZero, Edge, EdgeId, Instr, Loc, Program, RegExpr, ThreadId, Value,
+};
 use crate::query::{Act, Action, Against, Event, EventKind, Goal, Trap, at, clause_holds};
 use std::collections::VecDeque;
 
@@ -23,6 +26,8 @@ use std::collections::VecDeque;
 pub struct Pending {
     pub addr: Addr,
     pub value: Value,
+    /// Those of the cell that it changes.
+    pub bytes: Bytes,
     pub edge: EdgeId,
 }
 
@@ -192,8 +197,8 @@ impl Step {
     }
 }
 
-/// A locked read-modify-write on memory: what it leaves there.
-pub fn modified(registers: &[Value], op: &crate::model::RmwOp, old: Value) -> Value {
+/// A locked read-modify-write on memory: what it leaves there. `dst` gets the old value.
+pub fn modified(registers: &[Value], dst: crate::model::Reg, op: &crate::model::RmwOp, old: Value) -> Value {
     use crate::model::RmwOp;
     let eval = |e| eval(registers, e).expect("an expression that divides by zero has trapped");
     match op {
@@ -204,5 +209,9 @@ pub fn modified(registers: &[Value], op: &crate::model::RmwOp, old: Value) -> Va
         RmwOp::Xor(v) => old ^ eval(v),
         RmwOp::Cas { old: expected, new } if old == eval(expected) => eval(new),
         RmwOp::Cas { .. } => old,
+        RmwOp::New(v) => {
+            let value = |r: &crate::model::Reg| if *r == dst { old } else { registers[r.index()] };
+            v.eval(&value).expect("validity refuses a new value that may divide by zero")
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Sequential consistency `[Lamport79]`: every instruction acts on memory at once (`[LazyTSO15]`, Section 2).
 
 use super::{State, Step, choices, decided, edges, local_step, modified, step};
-use crate::model::{Addr, Edge, EdgeId, Instr, Program, RegExpr, ThreadId, Value};
+use crate::model::{Addr, Bytes, Edge, EdgeId, Instr, Program, RegExpr, ThreadId, Value};
 use crate::query::{Act, Action, Source};
 
 /// Everything that can happen in the state.
@@ -33,36 +33,37 @@ fn edge_step(
     if let Some(step) = local_step(program, state, t, (id, edge), choice) {
         return step;
     }
-    if state.held_up(t) && edge.instr != Instr::Fence {
+    if state.held_up(t) && !edge.instr.is_fence() && edge.instr != Instr::Membarrier {
         return None;
     }
     let mut next = step(state, t, id, edge, None);
     match &edge.instr {
-        Instr::Load { dst, addr } => read(program, &mut next, state, t, *dst, addr),
-        Instr::Store { addr, value } => {
+        Instr::Load { dst, addr, bytes } => read(program, &mut next, state, t, *dst, addr, *bytes),
+        Instr::Store { addr, value, bytes } => {
             let cell = cell(program, state, t, addr);
             let value = state.eval(t, value).expect("an expression that divides by zero has trapped");
-            next.state.memory[cell.index()] = value;
+            let held = &mut next.state.memory[cell.index()];
+            *held = bytes.put(*held, value);
             next.event.address = Some(cell);
-            next.event.value = Some(value);
+            next.event.value = Some(bytes.of(value));
         }
         Instr::Rmw { dst, addr, op } => {
-            read(program, &mut next, state, t, *dst, addr);
+            read(program, &mut next, state, t, *dst, addr, Bytes::WHOLE);
             let cell = cell(program, state, t, addr);
-            let new = modified(&state.registers[t.index()], op, state.memory[cell.index()]);
+            let new = modified(&state.registers[t.index()], *dst, op, state.memory[cell.index()]);
             next.state.memory[cell.index()] = new;
             next.event.written = Some(new);
         }
         Instr::Lock if state.lock.is_none() => next.state.lock = Some(t),
         Instr::Unlock if state.lock == Some(t) => next.state.lock = None,
         Instr::Lock | Instr::Unlock => return None,
-        Instr::Fence => {}
+        Instr::Fence | Instr::Partial(_) | Instr::Membarrier => {}
         _ => unreachable!("local instructions were handled above"),
     }
     Some(next)
 }
 
-/// The register gets what memory holds.
+/// The register gets what these bytes of memory hold.
 pub(super) fn read(
     program: &Program,
     next: &mut Step,
@@ -70,9 +71,10 @@ pub(super) fn read(
     t: ThreadId,
     dst: crate::model::Reg,
     addr: &RegExpr,
+    bytes: Bytes,
 ) {
     let cell = cell(program, state, t, addr);
-    next.set(t, dst, state.memory[cell.index()]);
+    next.set(t, dst, bytes.of(state.memory[cell.index()]));
     next.event.address = Some(cell);
     next.event.source = Some(Source::Memory);
 }

@@ -6,16 +6,13 @@
 
 use super::tableau;
 use crate::dve::System;
-use crate::model::formula::Formula;
+use crate::model::formula::{Formula, MOST_PROPOSITIONS};
 use crate::query::{Limit, Limits};
 use crate::reach::cycles::Marks;
 use std::collections::HashMap;
 
 /// Propositions that hold in a state, one bit each.
 pub type Letter = u64;
-
-/// More propositions have no bits.
-pub const MOST_PROPOSITIONS: usize = Letter::BITS as usize;
 
 /// Some propositions hold and others do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

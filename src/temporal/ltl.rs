@@ -4,13 +4,13 @@
 //! That a condition holds always needs no observer: a search of states alone finds a state where it does not,
 //! and any way to go on from there completes the lasso.
 
-use super::automaton::{Automaton, MOST_PROPOSITIONS};
+use super::automaton::Automaton;
 use super::product::{ObservedStep, Product};
 use super::{TemporalOptions, judged, safety};
 use crate::certify::{Confirmed, DveClaim, DveOutcome, DveRun, Lasso, Refuted, dve_run};
 use crate::dve::{DveExpr, DveStep, System};
 use crate::machine::dve::{DveGoals, DveMachine};
-use crate::model::formula::{Connective, Formula};
+use crate::model::formula::{Connective, Formula, MOST_PROPOSITIONS};
 use crate::model::{BinOp, Value};
 use crate::query::{Answer, Limit, Limits, Stats};
 use crate::reach::cycles::{Emptiness, FoundLasso, accepting_lasso};

@@ -13,7 +13,7 @@ use crate::query::Limit;
 use crate::reach::cycles::{MarkedGraph, Marks};
 use std::ops::ControlFlow;
 
-pub struct Product<'a> {
+pub(crate) struct Product<'a> {
     machine: &'a DveMachine,
     automaton: &'a Automaton,
     propositions: Vec<Proposition>,
@@ -24,13 +24,13 @@ pub struct Product<'a> {
 
 /// A step of the model, and the name of the observer's edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObservedStep {
+pub(crate) struct ObservedStep {
     pub step: DveStep,
     pub edge: usize,
 }
 
 #[derive(Default)]
-pub struct ProductScratch {
+pub(crate) struct ProductScratch {
     base: Vec<Value>,
     work: Vec<Value>,
     message: Vec<Value>,
@@ -39,7 +39,7 @@ pub struct ProductScratch {
 
 impl<'a> Product<'a> {
     /// From a state of the model on; the machine has a cell for the observer.
-    pub fn new(
+    pub(crate) fn new(
         system: &System,
         machine: &'a DveMachine,
         automaton: &'a Automaton,

@@ -9,7 +9,7 @@
 use super::automaton::{Automaton, Letter};
 use super::judged;
 use crate::certify::{LassoClaim, LivenessOutcome, Refuted, program_lasso};
-use crate::model::formula::Formula;
+use crate::model::formula::{Formula, StatedFormula};
 use crate::model::{Pred, Program};
 use crate::query::{Action, Answer, Limit, Limits, Model, Stats};
 use crate::reach::cycles::{MarkedGraph, Marks, accepting_lasso};
@@ -25,6 +25,12 @@ use std::time::Instant;
 pub struct ProgramFormula {
     pub formula: Formula,
     pub propositions: Vec<Pred>,
+}
+
+impl ProgramFormula {
+    pub fn of(stated: &StatedFormula) -> ProgramFormula {
+        ProgramFormula { formula: stated.formula.clone(), propositions: stated.propositions.clone() }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -197,7 +197,7 @@ struct Cover {
     guard: Guard,
 }
 
-pub fn automaton(formula: &Formula, limits: &Limits) -> Result<Automaton, Limit> {
+pub(crate) fn automaton(formula: &Formula, limits: &Limits) -> Result<Automaton, Limit> {
     let mut table = FormulaTable::default();
     let root = table.normal(formula, true, limits)?;
     let untils: Vec<(Id, Id)> = (table.nodes.iter().enumerate())

@@ -6,10 +6,15 @@ use overtake::query::{Clause, Goal, Limits, Model, When};
 use overtake::semantics::{State, sc, tso};
 use std::collections::{BTreeSet, HashSet};
 
-pub type States = BTreeSet<Vec<Value>>;
+pub(crate) type States = BTreeSet<Vec<Value>>;
 
 /// The final states by the plain machines; `None` if there are too many states.
-pub fn by_definition(program: &Program, observed: &[Atom], model: Model, most: usize) -> Option<States> {
+pub(crate) fn by_definition(
+    program: &Program,
+    observed: &[Atom],
+    model: Model,
+    most: usize,
+) -> Option<States> {
     let end = Goal {
         clauses: vec![Clause { when: When::Final, pred: Expr::Const(1), property: 0 }],
         ..Goal::default()
@@ -42,7 +47,12 @@ pub fn by_definition(program: &Program, observed: &[Atom], model: Model, most: u
 }
 
 /// With one worker, whatever the program's text says.
-pub fn by_explorer(program: &Program, observed: &[Atom], model: Model, workers: usize) -> Option<States> {
+pub(crate) fn by_explorer(
+    program: &Program,
+    observed: &[Atom],
+    model: Model,
+    workers: usize,
+) -> Option<States> {
     let pruning = if workers == 1 { Pruning::Off } else { Pruning::On };
     let options = Options { model, workers, pruning, ..Options::default() };
     let limits = Limits { states: Some(200_000), ..Limits::default() };
@@ -50,7 +60,7 @@ pub fn by_explorer(program: &Program, observed: &[Atom], model: Model, workers: 
 }
 
 /// Everything that a program has.
-pub fn everything(program: &Program) -> Vec<Atom> {
+pub(crate) fn everything(program: &Program) -> Vec<Atom> {
     let of = |t: ThreadId| (0..program.thread(t).registers().len() as u16).map(move |r| Atom::Reg(t, Reg(r)));
     let cells = (0..program.cells() as u32).map(|a| Atom::Mem(Addr(a)));
     program.thread_ids().flat_map(of).chain(cells).collect()

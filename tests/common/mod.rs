@@ -2,11 +2,11 @@
 
 #![allow(dead_code)] // each test program uses its own part
 
-pub mod dve;
-pub mod finals;
-pub mod plain;
-pub mod producer;
-pub mod robustness;
+pub(crate) mod dve;
+pub(crate) mod finals;
+pub(crate) mod plain;
+pub(crate) mod producer;
+pub(crate) mod robustness;
 
 use overtake::limits::Limits;
 use overtake::model::program::{ProgramParts, ThreadParts};
@@ -18,7 +18,7 @@ use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
 /// How many random programs a test tries: `default`, or what `OVERTAKE_PROGRAMS` says.
-pub fn cases(default: u32) -> ProptestConfig {
+pub(crate) fn cases(default: u32) -> ProptestConfig {
     let cases = std::env::var("OVERTAKE_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(default);
     let shrink = 20_000;
     ProptestConfig { cases, max_shrink_iters: shrink, failure_persistence: None, ..ProptestConfig::default() }
@@ -26,7 +26,7 @@ pub fn cases(default: u32) -> ProptestConfig {
 
 /// What the plain machine says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naive {
+pub(crate) enum Naive {
     Violated,
     Safe,
     /// No violation with buffers of this size, and larger ones were asked for.
@@ -36,7 +36,13 @@ pub enum Naive {
 }
 
 /// Breadth-first search on the definitions in `semantics`, with nothing clever in it.
-pub fn naive(program: &Program, goal: &Goal, model: Model, bound: Option<usize>, most: usize) -> Naive {
+pub(crate) fn naive(
+    program: &Program,
+    goal: &Goal,
+    model: Model,
+    bound: Option<usize>,
+    most: usize,
+) -> Naive {
     let bound = bound.map_or(tso::Bound::Unbounded, tso::Bound::Entries);
     let start = State::initial(program);
     let mut seen = HashSet::from([start.clone()]);
@@ -68,7 +74,7 @@ pub fn naive(program: &Program, goal: &Goal, model: Model, bound: Option<usize>,
 
 /// What random programs look like.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     pub threads: (usize, usize),
     pub lines: (usize, usize),
     pub loops: bool,
@@ -83,11 +89,13 @@ pub struct Shape {
     pub unfinished: bool,
     /// Of so many instructions in a hundred, one expression divides by a register, which is often 0.
     pub faults: u8,
-    pub taste: Taste,
+    pub(crate) taste: Taste,
+    /// Whether loads and stores may touch a part of their cell.
+    pub mixed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taste {
+pub(crate) enum Taste {
     /// Small numbers, few operators, `lock` and `unlock` in pairs.
     Tame,
     /// Mostly stores, loads and assignments of constants, on two cells.
@@ -99,7 +107,7 @@ pub enum Taste {
 }
 
 /// Two or three short threads.
-pub const SMALL: Shape = Shape {
+pub(crate) const SMALL: Shape = Shape {
     threads: (2, 3),
     lines: (2, 5),
     loops: true,
@@ -110,6 +118,7 @@ pub const SMALL: Shape = Shape {
     unfinished: false,
     faults: 1,
     taste: Taste::Tame,
+    mixed: false,
 };
 
 /// Cells that share a class of accesses, and some that do not.
@@ -136,7 +145,9 @@ const OPERATORS: [BinOp; 18] = {
 };
 
 fn constant(shape: Shape) -> BoxedStrategy<RegExpr> {
-    let tame = prop_oneof![4 => 0i64..3, 1 => Just(-1)];
+    let tame = prop_oneof![4 => 0i64..3, 1 => Just(-1)].boxed();
+    let wide = prop::sample::select(&[0x101, 0x102, 0x201, 0x10002][..]);
+    let tame = if shape.mixed { prop_oneof![1 => tame, 2 => wide].boxed() } else { tame };
     match shape.taste {
         Taste::Tame | Taste::Dense | Taste::Reading => tame.prop_map(Expr::Const).boxed(),
         Taste::Wild => {
@@ -218,21 +229,40 @@ fn instr(shape: Shape) -> impl Strategy<Value = Instr> {
         value().prop_map(RmwOp::Xor),
         (value(), value()).prop_map(|(old, new)| RmwOp::Cas { old, new }),
     ];
+    // A new value never divides by what may be 0.
+    let whole = prop::sample::select(&OPERATORS[..OPERATORS.len() - 2]);
+    let general = (register(), address(), whole, value()).prop_map(|(dst, addr, op, v)| {
+        let v = if v.may_divide_by_zero() { Expr::Const(1) } else { v };
+        Instr::Rmw { dst, addr, op: RmwOp::New(Expr::binary(op, Expr::Atom(dst), v)) }
+    });
     let loose = match shape.taste {
         Taste::Tame | Taste::Dense | Taste::Reading => &[Instr::Nop][..],
         Taste::Wild => &[Instr::Nop, Instr::Lock, Instr::Lock, Instr::Unlock, Instr::Unlock],
     };
     prop_oneof![
-        20 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr }),
-        20 => (address(), value()).prop_map(|(addr, value)| Instr::Store { addr, value }),
-        4 => Just(Instr::Fence),
+        20 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr, bytes: Bytes::WHOLE }),
+        20 => (address(), value()).prop_map(|(addr, value)| Instr::Store { addr, value, bytes: Bytes::WHOLE }),
+        4 => fence(),
         16 => (register(), value()).prop_map(|(dst, value)| Instr::Assign { dst, value }),
         3 => (register(), -1i64..2, 0i64..3).prop_map(|(dst, lo, more)| Instr::Any { dst, lo, hi: lo + more }),
         5 => condition(shape).prop_map(Instr::Assume),
         1 => condition(shape).prop_map(Instr::Assert),
         6 => (register(), address(), rmw).prop_map(|(dst, addr, op)| Instr::Rmw { dst, addr, op }),
+        2 => general,
         loose.len() as u32 => prop::sample::select(loose),
         1 => quotient,
+    ]
+}
+
+/// Mostly a full one.
+fn fence() -> impl Strategy<Value = Instr> {
+    let kinds = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    prop_oneof![
+        2 => Just(Instr::Fence),
+        1 => kinds.prop_map(|(ll, ls, sl, ss)| match (FenceKinds { ll, ls, sl, ss }) {
+            FenceKinds::NONE => Instr::Nop,
+            some => Instr::Partial(some),
+        }),
     ]
 }
 
@@ -241,8 +271,8 @@ fn dense_instr(shape: Shape) -> impl Strategy<Value = Instr> {
     let address = || (0i64..2).prop_map(Expr::Const);
     let value = || (0i64..3).prop_map(Expr::Const);
     prop_oneof![
-        8 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr }),
-        8 => (address(), value()).prop_map(|(addr, value)| Instr::Store { addr, value }),
+        8 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr, bytes: Bytes::WHOLE }),
+        8 => (address(), value()).prop_map(|(addr, value)| Instr::Store { addr, value, bytes: Bytes::WHOLE }),
         6 => (register(), value()).prop_map(|(dst, value)| Instr::Assign { dst, value }),
         1 => Just(Instr::Fence),
         1 => (register(), address(), value()).prop_map(|(dst, addr, v)| Instr::Rmw {
@@ -260,11 +290,26 @@ fn reading_instr(shape: Shape) -> impl Strategy<Value = Instr> {
     let address = || (0i64..3).prop_map(Expr::Const);
     let loaded = || register().prop_map(Expr::Atom);
     prop_oneof![
-        20 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr }),
-        7 => (address(), loaded()).prop_map(|(addr, value)| Instr::Store { addr, value }),
-        7 => (address(), constant(shape)).prop_map(|(addr, value)| Instr::Store { addr, value }),
+        20 => (register(), address()).prop_map(|(dst, addr)| Instr::Load { dst, addr, bytes: Bytes::WHOLE }),
+        7 => (address(), loaded()).prop_map(|(addr, value)| Instr::Store { addr, value, bytes: Bytes::WHOLE }),
+        7 => (address(), constant(shape)).prop_map(|(addr, value)| Instr::Store { addr, value, bytes: Bytes::WHOLE }),
         5 => instr(shape),
     ]
+}
+
+/// Mostly of the lowest two.
+fn bytes() -> impl Strategy<Value = Bytes> {
+    let part = |lo, hi| Bytes::range(lo, hi).expect("a cell has such bytes");
+    prop_oneof![3 => Just(Bytes::WHOLE), 3 => Just(part(0, 0)), 3 => Just(part(1, 1)), 1 => Just(part(0, 1)), 1 => Just(part(1, 7))]
+}
+
+/// The same access to these bytes.
+fn cut((instr, only): (Instr, Bytes)) -> Instr {
+    match instr {
+        Instr::Load { dst, addr, .. } => Instr::Load { dst, addr, bytes: only },
+        Instr::Store { addr, value, .. } => Instr::Store { addr, value, bytes: only },
+        other => other,
+    }
 }
 
 /// An instruction one of whose expressions, whichever it is, divides by a register.
@@ -284,11 +329,13 @@ fn faulty(sound: BoxedStrategy<Instr>, shape: Shape) -> impl Strategy<Value = In
 fn exprs_of(instr: &mut Instr) -> Vec<&mut RegExpr> {
     match instr {
         Instr::Load { addr, .. } => vec![addr],
-        Instr::Store { addr, value } => vec![addr, value],
+        Instr::Store { addr, value, .. } => vec![addr, value],
         Instr::Assign { value, .. } => vec![value],
         Instr::Assume(e) | Instr::Assert(e) => vec![e],
+        Instr::Rmw { addr, op: RmwOp::New(_), .. } => vec![addr],
         Instr::Rmw { addr, op, .. } => std::iter::once(addr).chain(op.operands_mut()).collect(),
-        Instr::Any { .. } | Instr::Fence | Instr::Lock | Instr::Unlock | Instr::Nop => vec![],
+        Instr::Any { .. } | Instr::Fence | Instr::Partial(_) | Instr::Membarrier => vec![],
+        Instr::Lock | Instr::Unlock | Instr::Nop => vec![],
     }
 }
 
@@ -321,6 +368,7 @@ fn line(shape: Shape) -> impl Strategy<Value = Line> {
             Taste::Reading => reading_instr(shape).boxed(),
             Taste::Tame | Taste::Wild => instr(shape).boxed(),
         };
+        let sound = if shape.mixed { (sound, bytes()).prop_map(cut).boxed() } else { sound };
         let faults = u32::from(shape.faults);
         prop_oneof![100 - faults => sound.clone(), faults => faulty(sound, shape)]
     };
@@ -465,12 +513,12 @@ fn property(kind: PropertyKind, facts: &[Asked], threads: &[ThreadParts]) -> Pro
 }
 
 /// Random programs with one or two properties.
-pub fn program(shape: Shape) -> impl Strategy<Value = Shown> {
+pub(crate) fn program(shape: Shape) -> impl Strategy<Value = Shown> {
     program_with(shape, 1..3)
 }
 
 /// Random programs with so many properties.
-pub fn program_with(shape: Shape, properties: Range<usize>) -> impl Strategy<Value = Shown> {
+pub(crate) fn program_with(shape: Shape, properties: Range<usize>) -> impl Strategy<Value = Shown> {
     let lines = prop::collection::vec(line(shape), shape.lines.0..=shape.lines.1);
     let threads = prop::collection::vec(lines, shape.threads.0..=shape.threads.1);
     let kind = prop_oneof![
@@ -496,7 +544,8 @@ pub fn program_with(shape: Shape, properties: Range<usize>) -> impl Strategy<Val
         if shape.cells > 3 {
             memory.push(Variable { name: "a".to_string(), init: vec![0; shape.cells as usize - 3] });
         }
-        let parts = ProgramParts { memory, threads, properties, stretches: vec![] };
+        let (no_hang, stretches, code) = (None, vec![], vec![]);
+        let parts = ProgramParts { memory, threads, properties, no_hang, stretches, code };
         Shown(Program::new(parts).expect("the generator keeps the rules"))
     })
 }
@@ -523,7 +572,7 @@ fn walk(program: &Program, model: Model, choices: &[usize]) -> State {
 
 /// Random programs that forbid part of what is true at the end of one of their own runs: a goal that can be
 /// reached, and perhaps only just.
-pub fn pointed_program(shape: Shape, model: Model) -> impl Strategy<Value = Shown> {
+pub(crate) fn pointed_program(shape: Shape, model: Model) -> impl Strategy<Value = Shown> {
     let choices = prop::collection::vec(any::<usize>(), 1..14);
     let masks = (any::<u32>(), any::<u32>());
     (program(shape), choices, masks).prop_map(move |(Shown(program), choices, (often, seldom))| {
@@ -552,7 +601,7 @@ pub fn pointed_program(shape: Shape, model: Model) -> impl Strategy<Value = Show
 /// Random programs whose goal leaves their registers alone until all is over: it names what memory holds, and
 /// where some threads stand, at some point of one of their own runs, or also the registers if all threads
 /// have ended there.
-pub fn overseen_program(shape: Shape) -> impl Strategy<Value = Shown> {
+pub(crate) fn overseen_program(shape: Shape) -> impl Strategy<Value = Shown> {
     let choices = prop::collection::vec(any::<usize>(), 1..40);
     (program(shape), choices, any::<u32>()).prop_map(move |(Shown(program), choices, mask)| {
         let state = walk(&program, Model::Sc, &choices);
@@ -577,7 +626,7 @@ pub fn overseen_program(shape: Shape) -> impl Strategy<Value = Shown> {
 }
 
 /// A program as a test failure should show it.
-pub struct Shown(pub Program);
+pub(crate) struct Shown(pub Program);
 
 impl std::fmt::Debug for Shown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -649,7 +698,7 @@ const STRANGERS: &[&str] = &[
 
 /// A program whose threads are copies of one, but for an index that they store, compare and find their cells
 /// with.
-pub fn template_program(most_threads: i64, loops: bool) -> impl Strategy<Value = Shown> {
+pub(crate) fn template_program(most_threads: i64, loops: bool) -> impl Strategy<Value = Shown> {
     let lines = prop::collection::vec(prop::sample::select(TEMPLATE_LINES), 2..6);
     let parts = (lines, prop::sample::select(TEMPLATE_GOALS), prop::sample::select(STRANGERS));
     let size = (2..=most_threads, 0i64..=1, any::<bool>());

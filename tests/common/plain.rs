@@ -6,33 +6,45 @@
 //! at their ends, and nothing can be flushed any more, be it because buffers are empty or because a block
 //! holds memory for good.
 
-use overtake::model::{Atom, Edge, Instr, Program, RegExpr, RmwOp, ThreadId, Value};
+use overtake::model::{Atom, Bytes, Edge, Instr, Program, RegExpr, RmwOp, ThreadId, Value};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Cpu {
     at: u32,
     registers: Vec<Value>,
-    buffer: VecDeque<(usize, Value)>,
+    buffer: VecDeque<Waiting>,
+}
+
+/// A store, byte by byte.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Waiting {
+    cell: usize,
+    bytes: Vec<(usize, u8)>,
+}
+
+/// Which of a cell's bytes there are.
+fn numbers(bytes: Bytes) -> impl Iterator<Item = usize> {
+    (0..8).filter(move |k| bytes.0 >> k & 1 != 0)
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Machine {
     cpus: Vec<Cpu>,
-    memory: Vec<Value>,
+    memory: Vec<[u8; 8]>,
     bus: Option<usize>,
 }
 
 /// The values of what is observed in final states with empty buffers, and in those with stores that are
 /// frozen.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Finals {
+pub(crate) struct Finals {
     pub drained: BTreeSet<Vec<Value>>,
     pub frozen: BTreeSet<Vec<Value>>,
 }
 
 /// `None` if there are more states than allowed.
-pub fn finals(program: &Program, observed: &[Atom], most: usize) -> Option<Finals> {
+pub(crate) fn finals(program: &Program, observed: &[Atom], most: usize) -> Option<Finals> {
     let cpu = |t: &overtake::model::Thread| Cpu {
         at: t.initial().0,
         registers: vec![0; t.registers().len()],
@@ -40,7 +52,7 @@ pub fn finals(program: &Program, observed: &[Atom], most: usize) -> Option<Final
     };
     let start = Machine {
         cpus: program.threads().iter().map(cpu).collect(),
-        memory: program.initial_memory().to_vec(),
+        memory: program.initial_memory().iter().map(|value| value.to_le_bytes()).collect(),
         bus: None,
     };
     let (mut seen, mut todo, mut found) = (HashSet::new(), vec![start], Finals::default());
@@ -73,7 +85,7 @@ impl Machine {
         }
         let value = |atom: &Atom| match atom {
             Atom::Reg(t, r) => self.cpus[t.index()].registers[r.index()],
-            Atom::Mem(a) => self.memory[a.index()],
+            Atom::Mem(a) => Value::from_le_bytes(self.memory[a.index()]),
             Atom::At(..) => unreachable!("locations are not observed"),
         };
         let values = observed.iter().map(value).collect();
@@ -91,8 +103,8 @@ impl Machine {
     /// The oldest store of the thread reaches memory.
     fn drain(&self, t: usize) -> Option<Machine> {
         let mut next = self.clone();
-        let (cell, value) = next.cpus[t].buffer.pop_front().filter(|_| self.may_use_bus(t))?;
-        next.memory[cell] = value;
+        let store = next.cpus[t].buffer.pop_front().filter(|_| self.may_use_bus(t))?;
+        store.bytes.into_iter().for_each(|(k, byte)| next.memory[store.cell][k] = byte);
         Some(next)
     }
 
@@ -128,20 +140,29 @@ impl Machine {
             Instr::Nop | Instr::Any { .. } => {}
             Instr::Assume(e) | Instr::Assert(e) => possible(self.value(t, e)? != 0)?,
             Instr::Assign { dst, value } => self.cpus[t].registers[dst.index()] = self.value(t, value)?,
-            Instr::Fence => possible(drained)?,
-            Instr::Store { addr, value } => {
-                let store = (self.cell(t, addr)?, self.value(t, value)?);
-                self.cpus[t].buffer.push_back(store);
+            Instr::Partial(kinds) if !kinds.sl => {}
+            Instr::Fence | Instr::Partial(_) => possible(drained)?,
+            Instr::Membarrier => possible(self.cpus.iter().all(|cpu| cpu.buffer.is_empty()))?,
+            Instr::Store { addr, value, bytes } => {
+                let (cell, value) = (self.cell(t, addr)?, self.value(t, value)?.to_le_bytes());
+                let bytes = numbers(*bytes).map(|k| (k, value[k])).collect();
+                self.cpus[t].buffer.push_back(Waiting { cell, bytes });
             }
-            Instr::Load { dst, addr } => {
+            Instr::Load { dst, addr, bytes } => {
                 let cell = self.cell(t, addr)?;
-                let own = self.cpus[t].buffer.iter().rev().find(|(c, _)| *c == cell).map(|(_, v)| *v);
-                let from_memory = || self.may_use_bus(t).then(|| self.memory[cell]);
-                self.cpus[t].registers[dst.index()] = own.or_else(from_memory)?;
+                let mut value = [0; 8];
+                for k in numbers(*bytes) {
+                    let mut own = self.cpus[t].buffer.iter().rev().filter(|store| store.cell == cell);
+                    let own = own
+                        .find_map(|store| store.bytes.iter().find(|(n, _)| *n == k).map(|(_, byte)| *byte));
+                    let from_memory = || self.may_use_bus(t).then(|| self.memory[cell][k]);
+                    value[k] = own.or_else(from_memory)?;
+                }
+                self.cpus[t].registers[dst.index()] = Value::from_le_bytes(value);
             }
             Instr::Rmw { dst, addr, op } => {
                 let cell = self.cell(t, addr)?;
-                let old = self.memory[cell];
+                let old = Value::from_le_bytes(self.memory[cell]);
                 let new = match op {
                     RmwOp::Swap(v) => self.value(t, v)?,
                     RmwOp::Add(v) => old.wrapping_add(self.value(t, v)?),
@@ -152,9 +173,14 @@ impl Machine {
                         let (expected, new) = (self.value(t, expected)?, self.value(t, new)?);
                         if old == expected { new } else { old }
                     }
+                    RmwOp::New(v) => {
+                        let mut after = self.clone();
+                        after.cpus[t].registers[dst.index()] = old;
+                        after.value(t, v)?
+                    }
                 };
                 possible(drained && self.may_use_bus(t))?;
-                self.memory[cell] = new;
+                self.memory[cell] = new.to_le_bytes();
                 self.cpus[t].registers[dst.index()] = old;
             }
             Instr::Lock => {

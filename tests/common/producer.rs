@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 /// What becomes of pasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joining {
+pub(crate) enum Joining {
     /// They stay as they are.
     Exact,
     /// All sets of a segment become one.
@@ -18,14 +18,14 @@ pub enum Joining {
 
 /// Which locations are stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stops {
+pub(crate) enum Stops {
     All,
     /// As few as the goal and the graph allow, by a simple rule.
     Few,
 }
 
 /// An invariant with at most so many states, goal states included.
-pub fn produce(
+pub(crate) fn produce(
     program: &Program,
     goal: &Goal,
     model: Model,
@@ -61,7 +61,7 @@ pub fn produce(
 }
 
 /// Whatever can be reached, unless it is too much.
-pub fn reach<S: Clone + Eq + std::hash::Hash>(
+pub(crate) fn reach<S: Clone + Eq + std::hash::Hash>(
     initial: Vec<S>,
     most: usize,
     mut steps: impl FnMut(&S, &mut Vec<S>),
@@ -96,7 +96,7 @@ fn join(machine: &mut Machine<'_>, point: &mut Point, joining: Joining) {
 }
 
 /// What can be said of each location, by plain fixpoints.
-pub fn places(program: &Program, goal: &Goal, stops: Stops) -> Vec<Vec<Place>> {
+pub(crate) fn places(program: &Program, goal: &Goal, stops: Stops) -> Vec<Vec<Place>> {
     let one = |t: ThreadId| {
         let thread = program.thread(t);
         let (live, relevant) = (live(program, goal, t), relevant(program, t));
@@ -133,11 +133,9 @@ fn live(program: &Program, goal: &Goal, t: ThreadId) -> Vec<BTreeSet<Reg>> {
     to_fixpoint(thread, live, |edge, after| {
         let mut before: BTreeSet<Reg> =
             after.iter().copied().filter(|r| Some(*r) != edge.instr.target()).collect();
-        for e in edge.instr.exprs() {
-            e.for_each_atom(&mut |r| {
-                before.insert(*r);
-            });
-        }
+        edge.instr.uses(|r| {
+            before.insert(r);
+        });
         before
     })
 }

@@ -10,11 +10,11 @@ use overtake::semantics::{State, Step, sc, tso};
 use std::collections::{HashSet, VecDeque};
 
 /// One instruction as it was executed: the thread, and how many it had executed before.
-pub type Instance = (ThreadId, usize);
+pub(crate) type Instance = (ThreadId, usize);
 
 /// What a read got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Got {
+pub(crate) enum Got {
     Initial,
     From(Instance),
 }
@@ -29,14 +29,14 @@ type Done = (EdgeId, Option<Value>, Option<Got>);
 /// Stores that are in no cell's list are still in the buffer. So the dependencies determine the state,
 /// and all that can follow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Dependencies {
+pub(crate) struct Dependencies {
     threads: Vec<Vec<Done>>,
     cells: Vec<Vec<Instance>>,
 }
 
 /// A computation.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub(crate) struct Run {
     pub state: State,
     pub events: Vec<Event>,
     pub dependencies: Dependencies,
@@ -57,7 +57,7 @@ impl Run {
         }
     }
 
-    pub fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.pending.iter().all(VecDeque::is_empty)
     }
 
@@ -110,7 +110,7 @@ impl Run {
 
 /// Which computations are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub(crate) enum Wanted {
     Every,
     /// One of those that have the same dependencies.
     OneOfAKind,
@@ -118,7 +118,7 @@ pub enum Wanted {
 
 /// What to do after a computation has been looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub(crate) enum Then {
     GoOn,
     /// Leave out what it could be continued to.
     TurnBack,
@@ -126,7 +126,7 @@ pub enum Then {
 }
 
 /// Shows all computations, unfinished ones too; `None` if that takes more steps than allowed, or was stopped.
-pub fn runs(
+pub(crate) fn runs(
     program: &Program,
     model: Model,
     wanted: Wanted,
@@ -156,7 +156,7 @@ pub fn runs(
 }
 
 /// The dependencies of all SC computations, finished or not.
-pub fn sc_dependencies(program: &Program, steps: usize) -> Option<HashSet<Dependencies>> {
+pub(crate) fn sc_dependencies(program: &Program, steps: usize) -> Option<HashSet<Dependencies>> {
     let mut all = HashSet::new();
     runs(program, Model::Sc, Wanted::OneOfAKind, steps, &mut |run| {
         all.insert(run.dependencies.clone());
@@ -170,7 +170,7 @@ pub fn sc_dependencies(program: &Program, steps: usize) -> Option<HashSet<Depend
 ///
 /// One computation for each set of dependencies will do, since they determine both the relation and what can
 /// follow.
-pub fn brute_robust(program: &Program, steps: usize) -> Option<bool> {
+pub(crate) fn brute_robust(program: &Program, steps: usize) -> Option<bool> {
     let mut cyclic = false;
     let all = runs(program, Model::Tso, Wanted::OneOfAKind, steps, &mut |run| {
         cyclic = run.is_drained() && HappensBefore::of(&run.events).is_cyclic();

@@ -7,7 +7,7 @@ use super::snippet::*;
 use super::state::State;
 
 /// A row of numbers that look random (splitmix64).
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -32,7 +32,7 @@ impl Random {
 }
 
 /// The snippet with this number.
-pub fn snippet(number: u64) -> Snippet {
+pub(crate) fn snippet(number: u64) -> Snippet {
     let mut random = Random(number);
     let arch = random.pick(&[Arch::X86, Arch::X86_64]);
     // Where numbers are small, results need not be cut to their width.

@@ -17,7 +17,7 @@ const VARIABLE: usize = 32;
 const BLOCK: usize = VARIABLES + 6 * VARIABLE;
 
 /// What a snippet left behind.
-pub struct Left {
+pub(crate) struct Left {
     bytes: Vec<u8>,
     /// Where its variables lie.
     begin: u64,
@@ -29,27 +29,27 @@ impl Left {
         bytes.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte))
     }
 
-    pub fn register(&self, reg: usize, bits: u32) -> u64 {
+    pub(crate) fn register(&self, reg: usize, bits: u32) -> u64 {
         self.number(reg * 8, bits)
     }
 
-    pub fn flag(&self, n: usize) -> u64 {
+    pub(crate) fn flag(&self, n: usize) -> u64 {
         self.number(REGISTERS + n, 8)
     }
 
-    pub fn element(&self, var: usize, element: usize, bits: u32) -> u64 {
+    pub(crate) fn element(&self, var: usize, element: usize, bits: u32) -> u64 {
         self.number(VARIABLES + var * VARIABLE + element * bits as usize / 8, bits)
     }
 
     /// The variable that lies at an address, and how far behind its beginning the address is.
-    pub fn variable_at(&self, address: u64) -> Option<(usize, u64)> {
+    pub(crate) fn variable_at(&self, address: u64) -> Option<(usize, u64)> {
         let offset = address.checked_sub(self.begin).filter(|o| *o < (BLOCK - VARIABLES) as u64)?;
         Some((offset as usize / VARIABLE, offset % VARIABLE as u64))
     }
 }
 
 /// Runs snippets for one processor; an `Err` says why that is impossible here.
-pub fn run(snippets: &[&Snippet], arch: Arch) -> Result<Vec<Left>, String> {
+pub(crate) fn run(snippets: &[&Snippet], arch: Arch) -> Result<Vec<Left>, String> {
     let file = |extension: &str| {
         let name = format!("native-{}-{:?}.{extension}", std::process::id(), arch);
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)

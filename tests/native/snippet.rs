@@ -2,28 +2,28 @@
 
 /// How wide registers are, and how litmus tests write operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arch {
+pub(crate) enum Arch {
     X86,
     X86_64,
 }
 
 impl Arch {
-    pub fn bits(self) -> u32 {
+    pub(crate) fn bits(self) -> u32 {
         if self == Arch::X86 { 32 } else { 64 }
     }
 
-    pub fn registers(self) -> usize {
+    pub(crate) fn registers(self) -> usize {
         if self == Arch::X86 { 8 } else { 16 }
     }
 }
 
 const LETTERS: [&str; 8] = ["ax", "bx", "cx", "dx", "si", "di", "bp", "sp"];
 /// The stack pointer, which cannot be an index.
-pub const SP: usize = 7;
+pub(crate) const SP: usize = 7;
 
 /// A register or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub(crate) struct Part {
     pub reg: usize,
     pub bits: u32,
     /// The second byte.
@@ -31,7 +31,7 @@ pub struct Part {
 }
 
 impl Part {
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match (LETTERS.get(self.reg), self.bits) {
             (Some(letters), 64) => format!("r{letters}"),
             (Some(letters), 32) => format!("e{letters}"),
@@ -46,14 +46,14 @@ impl Part {
     }
 
     /// Does it need the prefix that hides the second bytes of registers?
-    pub fn is_new(self) -> bool {
+    pub(crate) fn is_new(self) -> bool {
         self.reg >= 8 || self.bits == 64 || self.bits == 8 && self.reg >= 4
     }
 }
 
 /// A place in memory: the sum of what is there.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub(crate) struct Place {
     pub var: Option<usize>,
     pub offset: i64,
     pub base: Option<Part>,
@@ -61,17 +61,17 @@ pub struct Place {
 }
 
 impl Place {
-    pub fn is_direct(&self) -> bool {
+    pub(crate) fn is_direct(&self) -> bool {
         self.base.is_none() && self.index.is_none()
     }
 
-    pub fn parts(&self) -> impl Iterator<Item = Part> + '_ {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> + '_ {
         self.base.into_iter().chain(self.index.map(|(part, _)| part))
     }
 }
 
 #[derive(Clone, Debug)]
-pub enum Operand {
+pub(crate) enum Operand {
     Number(i64),
     Address(usize),
     Reg(Part),
@@ -79,17 +79,17 @@ pub enum Operand {
 }
 
 /// The flags that a test can name, as bits.
-pub const ZERO: u8 = 1;
-pub const SIGN: u8 = 2;
-pub const CARRY: u8 = 4;
-pub const OVERFLOW: u8 = 8;
-pub const FLAGS: [(&str, u8); 4] = [("ZF", ZERO), ("SF", SIGN), ("CF", CARRY), ("OF", OVERFLOW)];
-pub const ALL: u8 = 15;
+pub(crate) const ZERO: u8 = 1;
+pub(crate) const SIGN: u8 = 2;
+pub(crate) const CARRY: u8 = 4;
+pub(crate) const OVERFLOW: u8 = 8;
+pub(crate) const FLAGS: [(&str, u8); 4] = [("ZF", ZERO), ("SF", SIGN), ("CF", CARRY), ("OF", OVERFLOW)];
+pub(crate) const ALL: u8 = 15;
 
 /// The letters of a condition and the flags that it looks at.
-pub type Condition = (&'static str, u8);
+pub(crate) type Condition = (&'static str, u8);
 
-pub const CONDITIONS: [Condition; 28] = [
+pub(crate) const CONDITIONS: [Condition; 28] = [
     ("e", ZERO),
     ("z", ZERO),
     ("ne", ZERO),
@@ -122,7 +122,7 @@ pub const CONDITIONS: [Condition; 28] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub(crate) enum Op {
     Mov,
     Extend {
         signed: bool,
@@ -148,7 +148,7 @@ pub enum Op {
 }
 
 #[derive(Clone, Debug)]
-pub struct Line {
+pub(crate) struct Line {
     pub op: Op,
     pub locked: bool,
     pub bits: u32,
@@ -159,14 +159,14 @@ pub struct Line {
 }
 
 #[derive(Clone, Debug)]
-pub enum Unit {
+pub(crate) enum Unit {
     Do(Line),
     /// A jump over what follows, always or on a condition.
     Skip(Option<Condition>, Vec<Unit>),
 }
 
 #[derive(Clone, Debug)]
-pub struct Variable {
+pub(crate) struct Variable {
     pub bits: u32,
     pub signed: bool,
     pub init: Vec<i64>,
@@ -176,13 +176,13 @@ pub struct Variable {
 
 /// What a register starts with.
 #[derive(Clone, Copy, Debug)]
-pub enum First {
+pub(crate) enum First {
     Number(i64),
     Address(usize),
 }
 
 #[derive(Clone, Debug)]
-pub struct Snippet {
+pub(crate) struct Snippet {
     pub arch: Arch,
     /// The registers that are in play.
     pub registers: Vec<(usize, First)>,

@@ -8,7 +8,7 @@ use super::snippet::*;
 
 /// What can be said of a value before anything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub(crate) enum Known {
     /// Some number.
     Data,
     /// This number.
@@ -26,7 +26,7 @@ impl Known {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub(crate) struct State {
     pub registers: [Known; 16],
     /// What the pointer variable holds.
     pub pointer: Known,
@@ -36,7 +36,7 @@ pub struct State {
 
 impl Snippet {
     /// What is known at the end; `None` if the snippet looks at something that is left open.
-    pub fn end(&self) -> Option<State> {
+    pub(crate) fn end(&self) -> Option<State> {
         let mut state = State::first(self);
         state.run(self, &self.units)?;
         Some(state)
@@ -44,7 +44,7 @@ impl Snippet {
 }
 
 impl State {
-    pub fn first(snippet: &Snippet) -> State {
+    pub(crate) fn first(snippet: &Snippet) -> State {
         let mut registers = [Known::Either; 16];
         for (reg, first) in &snippet.registers {
             registers[*reg] = match first {
@@ -56,7 +56,7 @@ impl State {
         State { registers, pointer, defined: ALL }
     }
 
-    pub fn run(&mut self, snippet: &Snippet, units: &[Unit]) -> Option<()> {
+    pub(crate) fn run(&mut self, snippet: &Snippet, units: &[Unit]) -> Option<()> {
         units.iter().try_for_each(|unit| match unit {
             Unit::Do(line) => self.step(snippet, line),
             Unit::Skip(condition, body) => {

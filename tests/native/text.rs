@@ -4,13 +4,13 @@ use super::snippet::*;
 use std::fmt::Write;
 
 /// What is to be shown besides registers and variables, and the question.
-pub struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     pub flags: u8,
     pub condition: &'a str,
 }
 
 /// The snippet as a litmus test.
-pub fn litmus(snippet: &Snippet, asked: &Asked) -> String {
+pub(crate) fn litmus(snippet: &Snippet, asked: &Asked) -> String {
     let (name, mut init) = (if snippet.arch == Arch::X86 { "X86" } else { "X86_64" }, String::new());
     for (v, variable) in snippet.variables.iter().enumerate() {
         let sign = if variable.signed { "" } else { "u" };
@@ -47,7 +47,7 @@ pub fn litmus(snippet: &Snippet, asked: &Asked) -> String {
 }
 
 /// A whole register, as final states show it.
-pub fn register(arch: Arch, reg: usize) -> String {
+pub(crate) fn register(arch: Arch, reg: usize) -> String {
     let name = Part { reg, bits: arch.bits(), high: false }.name();
     if arch == Arch::X86 { name.to_uppercase() } else { name }
 }
@@ -224,7 +224,7 @@ fn registers(place: &Place) -> String {
 }
 
 /// The snippet's instructions for the assembler. Names begin with the prefix.
-pub fn assembly(snippet: &Snippet, prefix: &str) -> String {
+pub(crate) fn assembly(snippet: &Snippet, prefix: &str) -> String {
     let mut text = String::new();
     assemble(&snippet.units, prefix, &mut 0, &mut text);
     text

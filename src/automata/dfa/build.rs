@@ -20,23 +20,23 @@ struct NfaState {
 }
 
 impl Nfa {
-    pub fn add_state(&mut self, accepting: bool) -> usize {
+    pub(crate) fn add_state(&mut self, accepting: bool) -> usize {
         self.states.push(NfaState { accepting, ..NfaState::default() });
         self.states.len() - 1
     }
 
-    pub fn add_silent(&mut self, from: usize, to: usize) {
+    pub(crate) fn add_silent(&mut self, from: usize, to: usize) {
         self.states[from].silent.push(to);
     }
 
     #[cfg(test)]
-    pub fn add_edge(&mut self, from: usize, letter: Letter, to: usize) {
+    pub(crate) fn add_edge(&mut self, from: usize, letter: Letter, to: usize) {
         self.states[from].edges.push((letter, to));
     }
 
     /// Adds a copy of an automaton; its first state, and those in which its words end, which are not
     /// accepting here.
-    pub fn add_copy(&mut self, dfa: &Dfa) -> (usize, Vec<usize>) {
+    pub(crate) fn add_copy(&mut self, dfa: &Dfa) -> (usize, Vec<usize>) {
         let base = self.states.len();
         for state in &dfa.states {
             let at = self.add_state(false);
@@ -47,7 +47,7 @@ impl Nfa {
     }
 
     /// The language as a canonical automaton, by the subset construction.
-    pub fn into_dfa(self, limits: &Limits) -> Result<Dfa, Limit> {
+    pub(crate) fn into_dfa(self, limits: &Limits) -> Result<Dfa, Limit> {
         let begin = self.closure(vec![0], limits)?;
         let mut numbers = HashMap::from([(begin.clone(), 0)]);
         let mut todo = VecDeque::from([begin]);

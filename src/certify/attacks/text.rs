@@ -39,7 +39,7 @@ impl Touched {
             || !self.reads.is_disjoint(&other.writes)
     }
 
-    pub fn touches(&self, cell: usize) -> bool {
+    pub(crate) fn touches(&self, cell: usize) -> bool {
         self.reads.contains(cell) || self.writes.contains(cell)
     }
 

@@ -122,11 +122,11 @@ mod model_name {
     use crate::query::Model;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub fn serialize<S: Serializer>(model: &Model, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(model: &Model, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(model.name())
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Model, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Model, D::Error> {
         let name = String::deserialize(from)?;
         let known = [Model::Sc, Model::Tso].into_iter().find(|model| model.name() == name);
         known.ok_or_else(|| D::Error::custom(format!("there is no model `{name}`")))

@@ -14,7 +14,7 @@ pub use header::{Header, digest};
 
 use super::attacks::{self, Harmless};
 use super::invariant::{self, Invariant};
-use super::{Doubt, run, witness};
+use super::{Doubt, MIXED_SIZES, run, witness};
 use crate::limits::{Limit, Limits};
 use crate::model::Program;
 use crate::query::{Action, Asked, Goal, Model, Question, Verdict, question};
@@ -133,6 +133,10 @@ impl Certificate {
             return Err(Doubt::refuted("property: the program has fewer".to_string()));
         };
         let subject = aside.as_ref().unwrap_or(program);
+        let is_run = matches!(self.grounds, Grounds::Run(..));
+        if subject.mixes_sizes() && !is_run {
+            return Err(Doubt::refuted(format!("the certificate {MIXED_SIZES}")));
+        }
         match &self.grounds {
             Grounds::Invariant(invariant) => invariant::check(subject, &goal, model, invariant, limits),
             Grounds::Run(under, _) if *under != model && model == Model::Sc => {

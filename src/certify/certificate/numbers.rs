@@ -12,11 +12,11 @@ const MOST_BYTES: u64 = 1 << 32;
 pub(super) struct Writer(Vec<u8>);
 
 impl Writer {
-    pub fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
-    pub fn number(&mut self, mut n: u64) {
+    pub(crate) fn number(&mut self, mut n: u64) {
         while n >= 1 << 7 {
             self.0.push(n as u8 | 1 << 7);
             n >>= 7;
@@ -24,12 +24,12 @@ impl Writer {
         self.0.push(n as u8);
     }
 
-    pub fn value(&mut self, v: Value) {
+    pub(crate) fn value(&mut self, v: Value) {
         self.number((v << 1 ^ v >> 63) as u64);
     }
 
     /// How many there are, and each of them.
-    pub fn list<T>(&mut self, list: &[T], mut one: impl FnMut(&mut Writer, &T)) {
+    pub(crate) fn list<T>(&mut self, list: &[T], mut one: impl FnMut(&mut Writer, &T)) {
         self.number(list.len() as u64);
         list.iter().for_each(|item| one(self, item));
     }
@@ -47,7 +47,7 @@ pub(super) struct Reader<'a, R> {
 const CHUNK: usize = 1 << 16;
 
 impl<'a, R: std::io::Read> Reader<'a, R> {
-    pub fn new(from: R, limits: &'a Limits) -> Reader<'a, R> {
+    pub(crate) fn new(from: R, limits: &'a Limits) -> Reader<'a, R> {
         Reader { from, chunk: vec![], at: 0, read: 0, limits }
     }
 
@@ -70,7 +70,7 @@ impl<'a, R: std::io::Read> Reader<'a, R> {
         Ok(byte)
     }
 
-    pub fn number(&mut self) -> Result<u64, Unreadable> {
+    pub(crate) fn number(&mut self) -> Result<u64, Unreadable> {
         let mut n = 0u64;
         for shift in (0..64).step_by(7) {
             let early = || Unreadable::Wrong("the body ends early".to_string());
@@ -87,19 +87,19 @@ impl<'a, R: std::io::Read> Reader<'a, R> {
         Err(Unreadable::Wrong("a number in the body has more than 64 bits".to_string()))
     }
 
-    pub fn value(&mut self) -> Result<Value, Unreadable> {
+    pub(crate) fn value(&mut self) -> Result<Value, Unreadable> {
         let n = self.number()?;
         Ok((n >> 1) as Value ^ -((n & 1) as Value))
     }
 
     /// A number that fits a smaller type.
-    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Unreadable> {
+    pub(crate) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Unreadable> {
         let n = self.number()?;
         T::try_from(n).map_err(|_| Unreadable::Wrong(format!("{n} is too large for what it stands for")))
     }
 
     /// As many as are announced, but room is made only for those that come.
-    pub fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         mut one: impl FnMut(&mut Self) -> Result<T, Unreadable>,
     ) -> Result<Vec<T>, Unreadable> {
@@ -118,7 +118,7 @@ impl<'a, R: std::io::Read> Reader<'a, R> {
     }
 
     /// Nothing may follow.
-    pub fn end(mut self) -> Result<(), Unreadable> {
+    pub(crate) fn end(mut self) -> Result<(), Unreadable> {
         match self.byte()? {
             None => Ok(()),
             Some(_) => Err(Unreadable::Wrong("something follows behind the body".to_string())),

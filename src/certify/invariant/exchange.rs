@@ -158,11 +158,11 @@ impl<'a> Exchange<'a> {
             (Instr::Assume(x), Instr::Assume(y)) | (Instr::Assert(x), Instr::Assert(y)) => {
                 same(x, y, UsedAs::Truth)
             }
-            (Instr::Load { dst, addr: a }, Instr::Load { dst: to, addr: b }) => {
+            (Instr::Load { dst, addr: a, .. }, Instr::Load { dst: to, addr: b, .. }) => {
                 dst == to
                     && self.same_address(program, t, a, b).is_some_and(|held| self.flows(held, sort(*dst)))
             }
-            (Instr::Store { addr: a, value: x }, Instr::Store { addr: b, value: y }) => {
+            (Instr::Store { addr: a, value: x, .. }, Instr::Store { addr: b, value: y, .. }) => {
                 let held = self.same_address(program, t, a, b);
                 held.is_some_and(|held| same(x, y, UsedAs::Sort(held)))
             }
@@ -176,6 +176,7 @@ impl<'a> Exchange<'a> {
                         };
                         one.zip(other).is_some_and(alike)
                     }
+                    (RmwOp::New(x), RmwOp::New(y)) => !self.moves(held) && same(x, y, UsedAs::Number),
                     (RmwOp::Swap(x), RmwOp::Swap(y)) => same(x, y, UsedAs::Sort(held)),
                     (RmwOp::Cas { old: x, new: v }, RmwOp::Cas { old: y, new: w }) => {
                         same(x, y, UsedAs::Sort(held)) && same(v, w, UsedAs::Sort(held))
@@ -184,7 +185,10 @@ impl<'a> Exchange<'a> {
                 };
                 dst == to && held.is_some_and(|held| self.flows(held, sort(*dst)) && modifies(held))
             }
-            (Instr::Nop, Instr::Nop) | (Instr::Fence, Instr::Fence) => true,
+            (Instr::Nop, Instr::Nop)
+            | (Instr::Fence, Instr::Fence)
+            | (Instr::Membarrier, Instr::Membarrier) => true,
+            (Instr::Partial(kinds), Instr::Partial(others)) => kinds == others,
             (Instr::Lock, Instr::Lock) | (Instr::Unlock, Instr::Unlock) => true,
             _ => false,
         }

@@ -41,7 +41,7 @@ struct Phantom {
 }
 
 impl<'a> Forbidden<'a> {
-    pub fn by(goal: &'a Goal, limits: &'a Limits) -> Forbidden<'a> {
+    pub(crate) fn by(goal: &'a Goal, limits: &'a Limits) -> Forbidden<'a> {
         let mut atoms: Vec<&'a Atom> = Vec::new();
         for clause in &goal.clauses {
             clause.pred.for_each_atom(&mut |atom| {
@@ -57,7 +57,7 @@ impl<'a> Forbidden<'a> {
     }
 
     /// May a clause hold in the state, or in one that differs from it by phantom stores?
-    pub fn may_be(&mut self, machine: &Machine<'_>, point: &Point) -> Result<bool, Doubt> {
+    pub(crate) fn may_be(&mut self, machine: &Machine<'_>, point: &Point) -> Result<bool, Doubt> {
         if self.clauses.is_empty() {
             return Ok(false);
         }
@@ -182,11 +182,11 @@ impl Phantom {
                     steps.push(next.clone());
                 }
             }
-            Instr::Store { addr, value: e } => {
+            Instr::Store { addr, value: e, .. } => {
                 next.issued.insert(Addr(value(addr) as u32), value(e));
                 steps.push(next);
             }
-            Instr::Load { dst, addr } => {
+            Instr::Load { dst, addr, .. } => {
                 let cell = Addr(value(addr) as u32);
                 let reads = match self.issued.get(&cell) {
                     Some(&own) => vec![(own, Some(self.past.clone()))],

@@ -22,7 +22,7 @@ use super::places::{Course, PassedThrough, Spot, graphs, is_passed};
 use super::{Ideal, Past, Place, STUCK};
 use crate::certify::Doubt;
 use crate::limits::Limits;
-use crate::model::{Addr, Edge, Instr, Loc, Program, Reg, ThreadId, Value};
+use crate::model::{Addr, Edge, FenceKinds, Instr, Loc, Program, Reg, ThreadId, Value};
 use crate::query::{Goal, Model};
 use crate::semantics::{choices, eval, modified, trap};
 use bit_set::BitSet;
@@ -85,6 +85,11 @@ impl<'a> Machine<'a> {
         places: &[Vec<Place>],
         limits: &'a Limits,
     ) -> Result<Machine<'a>, Doubt> {
+        if program.membarrier().is_some() {
+            return Err(Doubt::refuted(
+                "certificates are not about programs with a `membarrier`".to_string(),
+            ));
+        }
         let mut next = program.threads().len() + 1;
         let mut registers = Vec::new();
         for thread in program.threads() {
@@ -406,14 +411,14 @@ impl<'a> Machine<'a> {
                     walkers.push((next.clone(), past.cloned()));
                 }
             }
-            Instr::Load { dst, addr } => {
+            Instr::Load { dst, addr, .. } => {
                 let cell = Addr(value(addr) as u32);
                 for (read, left) in self.reads(point, past, t, cell)? {
                     next.key[slot(*dst)] = read;
                     walkers.push((next.clone(), left));
                 }
             }
-            Instr::Store { addr, value: e } => {
+            Instr::Store { addr, value: e, .. } => {
                 let (cell, stored) = (Addr(value(addr) as u32), value(e));
                 next.key[self.memory + cell.index()] = stored;
                 self.publish(point, &mut next, t);
@@ -428,12 +433,15 @@ impl<'a> Machine<'a> {
             }
             Instr::Rmw { dst, addr, op } => {
                 let cell = self.memory + value(addr) as usize;
-                next.key[cell] = modified(self.registers_of(point, t), op, point.key[cell]);
+                next.key[cell] = modified(self.registers_of(point, t), *dst, op, point.key[cell]);
                 next.key[slot(*dst)] = point.key[cell];
                 self.publish(point, &mut next, t);
                 walkers.push((next, None));
             }
-            Instr::Fence => walkers.push((next, None)),
+            Instr::Fence | Instr::Membarrier | Instr::Partial(FenceKinds { sl: true, .. }) => {
+                walkers.push((next, None));
+            }
+            Instr::Partial(_) => walkers.push((next, past.cloned())),
             Instr::Lock => {
                 for u in (0..next.pasts.len()).filter(|&u| u != t) {
                     next.pasts[u] = self.spelled_out(point, u);

@@ -105,9 +105,7 @@ fn graph<'a>(
 /// What says too little about the ends of an edge for it to be taken?
 fn flaw(edge: &Edge, from: &Spot<'_>, to: &Spot<'_>, model: Model) -> Option<&'static str> {
     let mut unknown = false;
-    for e in edge.instr.exprs() {
-        e.for_each_atom(&mut |r| unknown |= !from.live.contains(r.index()));
-    }
+    edge.instr.uses(|r| unknown |= !from.live.contains(r.index()));
     let target = edge.instr.target().map(Reg::index);
     if unknown {
         return Some("uses a register that is not live before it");
@@ -150,7 +148,7 @@ impl Sight {
 
 /// Does the instruction concern nobody else? A fence only makes its thread drop its past.
 pub(super) fn is_passed(instr: &Instr) -> bool {
-    instr.is_local() || *instr == Instr::Fence
+    instr.is_local() || instr.is_fence()
 }
 
 /// A location through which a thread may not pass, if there is one, and why.

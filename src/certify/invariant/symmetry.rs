@@ -115,7 +115,7 @@ impl Symmetry {
 
 impl Images {
     /// The next image, if there is another.
-    pub fn next(&mut self, symmetry: &Symmetry, machine: &mut Machine<'_>) -> Option<Point> {
+    pub(crate) fn next(&mut self, symmetry: &Symmetry, machine: &mut Machine<'_>) -> Option<Point> {
         let point = self.point.take()?;
         let mut image = point.clone();
         for (g, order) in self.orders.iter().enumerate() {

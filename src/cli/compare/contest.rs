@@ -21,14 +21,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
-pub struct Rules {
+pub(crate) struct Rules {
     pub runs: usize,
     pub limits: Limits,
     /// Says when Ctrl-C has come.
     pub stop: Arc<query::Limits>,
 }
 
-pub struct Contest<'a> {
+pub(crate) struct Contest<'a> {
     pub contestants: &'a [Contestant],
     questions: &'a [Discipline],
     pub rules: Rules,
@@ -58,7 +58,7 @@ const PREPARATION: Limits = Limits { time: Duration::from_secs(300), memory: 4 <
 struct Stopped;
 
 impl<'a> Contest<'a> {
-    pub fn new(
+    pub(crate) fn new(
         contestants: &'a [Contestant],
         questions: &'a [Discipline],
         rules: Rules,
@@ -72,7 +72,7 @@ impl<'a> Contest<'a> {
     }
 
     /// A comparison without rows.
-    pub fn begin(&self) -> Comparison {
+    pub(crate) fn begin(&self) -> Comparison {
         let circumstances = Circumstances {
             command: show::command_line(),
             date: machine::date(),
@@ -90,7 +90,7 @@ impl<'a> Contest<'a> {
 
     /// Adds the rows of one program, or of as many questions about it as there is time for before Ctrl-C
     /// comes.
-    pub fn compare(
+    pub(crate) fn compare(
         &self,
         subject: &Subject,
         comparison: &mut Comparison,
@@ -115,7 +115,7 @@ impl<'a> Contest<'a> {
     }
 
     /// What a contestant is told, or who gives a further opinion.
-    pub fn asked<'b>(
+    pub(crate) fn asked<'b>(
         &'b self,
         subject: &'b Subject,
         question: Discipline,
@@ -326,7 +326,7 @@ fn not_started(why: String) -> Run {
 }
 
 /// A folder with nothing but this file in it.
-pub fn fresh(folder: &Path, file: &str, text: &str) -> std::io::Result<()> {
+pub(crate) fn fresh(folder: &Path, file: &str, text: &str) -> std::io::Result<()> {
     if folder.exists() {
         std::fs::remove_dir_all(folder)?;
     }

@@ -12,7 +12,7 @@ use crate::compare::{Discipline, own, reading};
 
 impl Contest<'_> {
     /// The judgement about rows that differ; `keep` says where files go and what their names begin with.
-    pub fn settle(
+    pub(crate) fn settle(
         &self,
         subject: &Subject,
         question: Discipline,

@@ -8,22 +8,22 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     /// Made if it is not there.
-    pub fn open(path: &Path) -> Result<Folder, String> {
+    pub(crate) fn open(path: &Path) -> Result<Folder, String> {
         std::fs::create_dir_all(path).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(Folder(path.to_path_buf()))
     }
 
     /// The file to begin with.
-    pub fn main(&self, stem: &str) -> PathBuf {
+    pub(crate) fn main(&self, stem: &str) -> PathBuf {
         self.0.join(format!("{stem}.md"))
     }
 
     /// Rows, data, page and pictures.
-    pub fn write(&self, comparison: &Comparison, stem: &str) -> Result<(), String> {
+    pub(crate) fn write(&self, comparison: &Comparison, stem: &str) -> Result<(), String> {
         self.write_file(&format!("{stem}.csv"), &comparison.csv())?;
         self.write_file(&format!("{stem}.ron"), &comparison.ron())?;
         for program in comparison.programs() {
@@ -34,7 +34,7 @@ impl Folder {
         self.write_file(&format!("{stem}.md"), &summary::page(comparison, stem))
     }
 
-    pub fn write_file(&self, name: &str, text: &str) -> Result<(), String> {
+    pub(crate) fn write_file(&self, name: &str, text: &str) -> Result<(), String> {
         let path = self.0.join(name);
         let write = || {
             let everyone = Permissions::from_mode(0o666);

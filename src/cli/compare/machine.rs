@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `2026-11-16 07:41 UTC`
-pub fn date() -> String {
+pub(crate) fn date() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let (year, month, day) = civil(seconds / 86_400);
     let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
@@ -23,7 +23,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
 }
 
 /// Cores, memory, processor, system.
-pub fn description() -> String {
+pub(crate) fn description() -> String {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let mut parts = vec![format!("{cores} cores")];
     if let Some(kb) =
@@ -37,7 +37,7 @@ pub fn description() -> String {
 }
 
 /// The load averages of the last 1, 5 and 15 minutes.
-pub fn load() -> String {
+pub(crate) fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }

@@ -23,7 +23,7 @@ use contest::{Contest, Rules};
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub const AFTER_HELP: &str = "\
+pub(crate) const AFTER_HELP: &str = "\
 Peers are trencher, memorax, spin, herd7, cbmc, nidhugg, genmc and dartagnan, where they are found. A program is exported \
 to a peer's format where `overtake convert` can write it; elsewhere the row says why the peer was not run.\n\n\
 Every run is a process of its own, overtake's too. Where answers differ, the run that overtake replayed decides, or else \
@@ -32,7 +32,7 @@ Exit codes: 0 no two tools disagreed, 10 some did, 70 overtake was refuted (a bu
 (what was finished is kept), 2 wrong usage or input.";
 
 #[derive(Debug, Args)]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// Programs to compare on; with --from and --to, or --sizes, with growing N
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -96,6 +96,9 @@ pub struct CompareArgs {
     /// Prints one JSON object for each question about each program
     #[arg(long)]
     json: bool,
+    /// Writes the comparison as a page: a table that can be sorted, and the curves
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -170,7 +173,7 @@ fn typed(args: &CompareArgs) -> Result<Plan, String> {
     questions.sort();
     questions.dedup();
     Ok(Plan {
-        stem: "compare",
+        stem: if args.engines { "engines" } else { "compare" },
         families: args.family.clone(),
         sizes,
         questions,
@@ -179,7 +182,7 @@ fn typed(args: &CompareArgs) -> Result<Plan, String> {
     })
 }
 
-pub fn run(args: &CompareArgs, terminal: &Terminal) -> Exit {
+pub(crate) fn run(args: &CompareArgs, terminal: &Terminal) -> Exit {
     let plans = match typed(args) {
         _ if args.published => published(),
         Ok(plan) => vec![plan],
@@ -243,6 +246,10 @@ fn compare(
         }
     }
     show::comparison(&comparison, args.json, terminal);
+    if let Some(path) = &args.html {
+        let text = show::page(&comparison)?;
+        std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
     if let (Some(folder), false) = (&folder, args.json) {
         terminal.print(&format!("\nWritten to {}\n", folder.main(plan.stem).display()));
     }

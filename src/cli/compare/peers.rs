@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Someone who takes part.
-pub struct Contestant {
+pub(crate) struct Contestant {
     pub name: String,
     pub way: &'static Way,
     pub path: PathBuf,
@@ -21,7 +21,7 @@ pub struct Contestant {
 
 impl Contestant {
     /// Is this a question for it? An engine is asked about properties only, under the models that it has.
-    pub fn answers(&self, question: Discipline) -> bool {
+    pub(crate) fn answers(&self, question: Discipline) -> bool {
         let model = match question {
             Discipline::Sc => Some(Model::Sc),
             Discipline::Tso => Some(Model::Tso),
@@ -39,7 +39,7 @@ impl Contestant {
 }
 
 /// `trencher=/opt/trencher`
-pub fn place(text: &str) -> Result<(String, PathBuf), String> {
+pub(crate) fn place(text: &str) -> Result<(String, PathBuf), String> {
     let (name, path) =
         text.split_once('=').ok_or("expected NAME=PATH, for example trencher=/opt/trencher")?;
     let known = || WAYS.iter().filter(|w| w.tool != own::NAME).map(|w| w.tool);
@@ -54,7 +54,7 @@ pub fn place(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 /// overtake as it comes, and each of its engines alone, for each number of workers.
-pub fn engines(threads: &[usize]) -> Result<Vec<Contestant>, String> {
+pub(crate) fn engines(threads: &[usize]) -> Result<Vec<Contestant>, String> {
     let alone = ENGINES.iter().map(|entry| Some(entry.name));
     let asked: Vec<Option<&'static str>> = [None].into_iter().chain(alone).collect();
     ours(threads, &asked)
@@ -78,7 +78,7 @@ fn ours(threads: &[usize], engines: &[Option<&'static str>]) -> Result<Vec<Conte
 }
 
 /// Everyone who takes part: `wanted`, or all that are found. overtake has a row for each number of workers.
-pub fn find(
+pub(crate) fn find(
     places: &[(String, PathBuf)],
     wanted: &[String],
     threads: &[usize],
@@ -121,7 +121,7 @@ pub fn find(
 }
 
 /// Each tool once, with what it says when it is asked for its version.
-pub fn versions(contestants: &[Contestant], rules: &Rules, folder: &Path) -> Vec<String> {
+pub(crate) fn versions(contestants: &[Contestant], rules: &Rules, folder: &Path) -> Vec<String> {
     let mut tools: Vec<&Contestant> = contestants.iter().collect();
     tools.dedup_by_key(|c| c.way.tool);
     let told = |c: &Contestant| {

@@ -21,20 +21,20 @@ use wait4::Wait4;
 
 /// What each process may spend.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub(crate) struct Limits {
     pub time: Duration,
     /// Bytes of address space.
     pub memory: u64,
 }
 
 impl Limits {
-    pub fn at_least(self, other: Limits) -> Limits {
+    pub(crate) fn at_least(self, other: Limits) -> Limits {
         Limits { time: self.time.max(other.time), memory: self.memory.max(other.memory) }
     }
 }
 
 /// Why there is nothing to measure.
-pub enum Trouble {
+pub(crate) enum Trouble {
     /// Ctrl-C came.
     Stopped,
     /// It could not be started.
@@ -48,7 +48,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// Pipes that somebody outside the group holds open are given up after this.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub fn run(
+pub(crate) fn run(
     command: &Command,
     tool: &Path,
     folder: &Path,

@@ -10,7 +10,7 @@ use crate::limits::{Limit, Limits};
 use std::path::Path;
 
 /// A program, at one of its sizes.
-pub struct Subject {
+pub(crate) struct Subject {
     pub name: String,
     pub size: Option<i64>,
     /// All its parameters that have been given a value.
@@ -19,7 +19,7 @@ pub struct Subject {
 }
 
 /// An error whose message is empty has been shown already.
-pub fn all(args: &CompareArgs, plan: &Plan, terminal: &Terminal) -> Result<Vec<Subject>, String> {
+pub(crate) fn all(args: &CompareArgs, plan: &Plan, terminal: &Terminal) -> Result<Vec<Subject>, String> {
     let mut subjects = Vec::new();
     for family in families(plan)? {
         let sizes = if plan.sizes.is_empty() { family.sizes } else { &plan.sizes };
@@ -81,7 +81,7 @@ fn of_file(
 ) -> Result<Subject, String> {
     let define = with_size(&args.define, size);
     let typed = define.iter().map(|(name, value)| (name.clone(), value.to_string()));
-    let read = InputArgs { from: None, define: typed.collect() };
+    let read = InputArgs { from: None, define: typed.collect(), code: Default::default() };
     // The limits are those of each run, not of the reading before them.
     let (limits, unknown) = (Limits::default(), |_: &Limit| Exit::Unknown);
     let input::Source { program, text, .. } =

@@ -23,7 +23,7 @@ enum DveQuestion {
     Formula(Box<TypedFormula>),
 }
 
-pub fn run(
+pub(crate) fn run(
     file: &Path,
     model: &DveSource,
     args: &CheckArgs,
@@ -56,6 +56,7 @@ pub fn run(
         system: &model.system,
         file: &name,
         model: memory_name,
+        memory: &options.memory,
         what: words(q, model),
     };
     let all: Vec<DveAnswer> = questions.iter().map(asked).zip(answers).collect();
@@ -70,7 +71,7 @@ fn questions(
     terminal: &Terminal,
 ) -> Result<Vec<DveQuestion>, Exit> {
     let mut typed = Typed::new(model, &args.search.input, limits, terminal)?;
-    let forbidden = args.dve.forbid.iter().map(|text| typed.expression("--forbid", text));
+    let forbidden = args.search.input.code.forbid.iter().map(|text| typed.expression("--forbid", text));
     let forbidden = forbidden.collect::<Result<Vec<_>, Exit>>()?;
     let mut questions = Vec::new();
     if !forbidden.is_empty() || args.dve.deadlock {

@@ -16,7 +16,7 @@ use crate::temporal::synthesis::{Prices, synthesise};
 use std::path::Path;
 use std::sync::Arc;
 
-pub fn run(
+pub(crate) fn run(
     file: &Path,
     model: &DveSource,
     args: &FenceArgs,

@@ -1,8 +1,9 @@
 //! What the commands do with a DVE model: one file for each of them, behind the same words as for programs.
 
-pub mod check;
-pub mod fence;
-pub mod show;
+pub(crate) mod check;
+pub(crate) mod fence;
+pub(crate) mod replay;
+pub(crate) mod show;
 mod typed;
 
 use super::input::DveSource;
@@ -16,12 +17,9 @@ use typed::Typed;
 
 // What can be asked of models, and, as far as formulas go, of programs. (No doc comments on arguments: clap would take
 // them for the purpose of every command that has them.)
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "DVE models")]
-pub struct DveArgs {
-    /// Can a state be reached that satisfies this? (several times for several)
-    #[arg(long, value_name = "EXPR")]
-    forbid: Vec<String>,
+pub(crate) struct DveArgs {
     /// Can the model come to a state in which nothing can happen?
     #[arg(long)]
     deadlock: bool,
@@ -35,8 +33,8 @@ pub struct DveArgs {
 }
 
 // What is asked of infinite runs.
-#[derive(Debug, Default, Args)]
-pub struct FormulaArgs {
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FormulaArgs {
     /// Does this formula, over names that --define gives or conditions in braces, hold on all runs? Or those of
     /// a .ltl file?
     #[arg(long, value_name = "FORMULA")]
@@ -44,9 +42,9 @@ pub struct FormulaArgs {
 }
 
 // What is asked of a repaired model.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "DVE models")]
-pub struct RepairArgs {
+pub(crate) struct RepairArgs {
     #[command(flatten)]
     formula: FormulaArgs,
     /// Lets writes wait in their slots for ever
@@ -55,8 +53,8 @@ pub struct RepairArgs {
 }
 
 // What is atomic and what is a barrier, under --model slots.
-#[derive(Debug, Default, Args)]
-pub struct GivenArgs {
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct GivenArgs {
     /// With --model slots: these writes are atomic; a line for each, process:transition:variable
     #[arg(long, value_name = "FILE")]
     atomic: Option<PathBuf>,
@@ -67,18 +65,17 @@ pub struct GivenArgs {
 }
 
 impl DveArgs {
-    pub fn ltl(&self) -> Option<&str> {
+    pub(crate) fn ltl(&self) -> Option<&str> {
         self.formula.ltl.as_deref()
     }
 
-    pub fn no_fairness(&self) -> bool {
+    pub(crate) fn no_fairness(&self) -> bool {
         self.no_fairness
     }
 
     /// The first option that was given and that is for models alone.
-    pub fn given(&self) -> Option<&'static str> {
+    pub(crate) fn given(&self) -> Option<&'static str> {
         let options = [
-            (!self.forbid.is_empty(), "--forbid"),
             (self.deadlock, "--deadlock"),
             (self.given.atomic.is_some(), "--atomic"),
             (!self.given.barrier.is_empty(), "--barrier"),
@@ -95,7 +92,9 @@ fn memory(
 ) -> Result<(Memory, &'static str), String> {
     match model {
         Some(ModelArg::Slots) => Ok((given.slots(system)?, "slots")),
-        Some(ModelArg::Tso) => Err("--model tso is for programs; DVE models have sc and slots".to_string()),
+        Some(ModelArg::Tso | ModelArg::Pso | ModelArg::PsoSparc | ModelArg::Relaxed) => {
+            Err("--model tso and weaker ones are for programs; DVE models have sc and slots".to_string())
+        }
         None | Some(ModelArg::Sc) if given.atomic.is_some() || !given.barrier.is_empty() => {
             Err("under --model sc every write is atomic, and every transition a barrier".to_string())
         }

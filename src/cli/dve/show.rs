@@ -1,17 +1,18 @@
 //! `overtake show` of a DVE model: what was understood, or how large its state space is.
 
+use super::super::Exit;
 use super::super::input::DveSource;
+use super::super::show::ShowArgs;
 use super::super::terminal::Terminal;
-use super::super::{Exit, ShowArgs};
 use super::{memory, refused};
 use crate::engine::Options;
 use crate::query::Limits;
 use crate::report;
 use crate::temporal::{TemporalOptions, safety};
 
-pub fn run(model: &DveSource, args: &ShowArgs, limits: &Limits, terminal: &Terminal) -> Exit {
-    if args.dot || args.extend.is_some() {
-        return refused(&args.file, "--dot and --extend are for programs", terminal);
+pub(crate) fn run(model: &DveSource, args: &ShowArgs, limits: &Limits, terminal: &Terminal) -> Exit {
+    if args.dot || args.extend.is_some() || args.svg.is_some() {
+        return refused(&args.file, "--dot, --svg and --extend are for programs", terminal);
     }
     if !args.states {
         terminal.print(&report::dve::listing(&model.system));

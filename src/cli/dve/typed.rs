@@ -5,13 +5,13 @@ use super::{DveSource, Terminal};
 use crate::dve::{DveExpr, System};
 use crate::front::ltl::{self, Grouping, NamedFormula};
 use crate::front::{Unread, dve};
+use crate::model::formula::MOST_PROPOSITIONS;
 use crate::query::Limits;
-use crate::temporal::automaton::MOST_PROPOSITIONS;
 use crate::temporal::ltl::TemporalFormula;
 use std::path::{Path, PathBuf};
 
 /// Reads over one model. Whatever is wrong is shown, and only the exit comes back.
-pub struct Typed<'a> {
+pub(crate) struct Typed<'a> {
     pub system: &'a System,
     definitions: Vec<(String, DveExpr)>,
     limits: &'a Limits,
@@ -19,13 +19,13 @@ pub struct Typed<'a> {
 }
 
 /// A formula, and its text as it was understood.
-pub struct TypedFormula {
+pub(crate) struct TypedFormula {
     pub formula: TemporalFormula,
     pub text: String,
 }
 
 impl<'a> Typed<'a> {
-    pub fn new(
+    pub(crate) fn new(
         model: &'a DveSource,
         input: &InputArgs,
         limits: &'a Limits,
@@ -45,13 +45,13 @@ impl<'a> Typed<'a> {
         Ok(())
     }
 
-    pub fn expression(&self, place: &str, text: &str) -> Result<DveExpr, Exit> {
+    pub(crate) fn expression(&self, place: &str, text: &str) -> Result<DveExpr, Exit> {
         dve::expression(text, self.system, &self.definitions, self.limits)
             .map_err(|unread| self.complain(place, text, &unread))
     }
 
     /// One formula, or all of a file whose name ends in `.ltl`.
-    pub fn formulas(&mut self, text: &str) -> Result<Vec<TypedFormula>, Exit> {
+    pub(crate) fn formulas(&mut self, text: &str) -> Result<Vec<TypedFormula>, Exit> {
         if !text.ends_with(".ltl") {
             let named = ltl::formula(text, Grouping::Explicit, self.limits)
                 .map_err(|unread| self.complain("--ltl", text, &unread))?;

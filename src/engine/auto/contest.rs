@@ -19,7 +19,7 @@ const PART: u64 = 4;
 const WHILE: Duration = Duration::from_millis(5);
 
 /// One that takes part.
-pub struct Contestant<'e, 'a> {
+pub(crate) struct Contestant<'e, 'a> {
     pub engine: &'e mut Box<dyn Engine<'a> + 'a>,
     /// The limits that the engine goes by, and no other one.
     pub limits: &'e Limits,
@@ -30,7 +30,7 @@ pub struct Contestant<'e, 'a> {
 }
 
 /// The number of the contestant that has the answer, and the answer.
-pub fn run(
+pub(crate) fn run(
     contestants: Vec<Contestant<'_, '_>>,
     budget: u64,
     growth: u64,

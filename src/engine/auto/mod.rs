@@ -56,10 +56,11 @@ const FIRST: u64 = 100_000;
 /// A value that needs more bits than this is taken to grow.
 const MANY_BITS: u32 = 32;
 
-pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
+pub(crate) fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Outcome, Internal> {
     let one_of_several = |_| limits.for_one_of_several();
     let each: Vec<Limits> = (0..options.workers.max(MOST_TURNS)).map(one_of_several).collect();
     let depth_first = Options { order: Order::DepthFirst, ..options.clone() };
+    let past = (PAST.refuses)(options).is_none() && (PAST.blind_spot)(subject).is_none();
     let turns = Turns {
         subject,
         options,
@@ -68,7 +69,7 @@ pub fn check(subject: &Subject, options: &Options, limits: &Limits) -> Result<Ou
         lazy: (LAZY.start)(subject, options, &each[0]),
         explicit: (EXPLICIT.start)(subject, options, &each[1]),
         straight: Some((EXPLICIT.start)(subject, &depth_first, &each[1])),
-        past: (PAST.refuses)(options).is_none().then(|| (PAST.start)(subject, options, &each[2])),
+        past: past.then(|| (PAST.start)(subject, options, &each[2])),
         taken: Vec::new(),
     };
     if (LAZY.refuses)(options).is_some() || (LAZY.blind_spot)(subject).is_some() {

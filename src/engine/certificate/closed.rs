@@ -13,7 +13,7 @@ use std::hash::Hash;
 use std::sync::atomic::Ordering;
 
 /// All that SC reaches.
-pub fn under_sc(program: &Program, goal: &Goal, limits: &Limits) -> Result<Invariant, Doubt> {
+pub(crate) fn under_sc(program: &Program, goal: &Goal, limits: &Limits) -> Result<Invariant, Doubt> {
     let places = places(program, goal, limits)?;
     let mut machine = Machine::new(program, goal, Model::Sc, &places, limits)?;
     let initial = machine.initial()?;
@@ -25,7 +25,7 @@ pub fn under_sc(program: &Program, goal: &Goal, limits: &Limits) -> Result<Invar
 }
 
 /// All that attacks come to; nothing if the program's text refutes every one.
-pub fn attacks(program: &Program, limits: &Limits) -> Result<Harmless, Doubt> {
+pub(crate) fn attacks(program: &Program, limits: &Limits) -> Result<Harmless, Doubt> {
     let places = places(program, &Goal::default(), limits)?;
     let mut attempts = Attempts::new(program, &places, limits)?;
     if attempts.is_refuted() {

@@ -21,6 +21,8 @@ pub enum Uncertified {
     Unknown,
     #[error("a limit was reached")]
     Limit(Limit),
+    #[error("certificates are not about `no hang`: --property N asks about one of the others")]
+    NoHang,
     /// The judge has refused it.
     #[error("{0}")]
     Refused(String),
@@ -47,6 +49,7 @@ pub fn of_outcome(about: &About<'_>, outcome: &Outcome, limits: &Limits) -> Resu
     let program = aside.as_ref().unwrap_or(about.program);
     let grounds = match (&outcome.answer, outcome.model) {
         (Answer::Unknown(_), _) => return Err(Uncertified::Unknown),
+        (Answer::Holds(_), _) if program.mixes_sizes() => return Err(Limit::MixedSizes.into()),
         (Answer::Fails(trace), _) => Grounds::Run(trace.model, decisions(&trace.events)),
         (Answer::Holds(_), Model::Sc) => Grounds::Invariant(closed::under_sc(program, &goal, limits)?),
         (Answer::Holds(_), Model::Tso) => {

@@ -42,7 +42,7 @@ enum Simplest {
 }
 
 /// The outcome with the run that is shown.
-pub fn show(
+pub(crate) fn show(
     program: &Program,
     goal: &Goal,
     options: &Options,

@@ -5,7 +5,7 @@
 //! getting the rules right twice. Every attempt walks the whole run: of long runs only whole threads and
 //! rounds of loops are left out.
 
-use crate::model::{Instr, Loc, Program, ThreadId};
+use crate::model::{Loc, Program, ThreadId};
 use crate::query::{Act, Action, EventKind, Goal, Limits, Model};
 use crate::semantics::replay::perform;
 use std::ops::Range;
@@ -17,7 +17,7 @@ const EFFORT: usize = 60_000;
 const WALKS: usize = 30;
 
 /// If a limit is reached on the way, the run stays as simple as it is by then.
-pub fn simplified(
+pub(crate) fn simplified(
     program: &Program,
     goal: &Goal,
     model: Model,
@@ -40,7 +40,7 @@ pub fn simplified(
 
 /// A run that is simple already, without steps that do not matter: threads end where the goal needs nothing
 /// more of them, and do what is local to them when they are at it.
-pub fn tidied(
+pub(crate) fn tidied(
     program: &Program,
     goal: &Goal,
     model: Model,
@@ -170,7 +170,7 @@ impl Simplifier<'_> {
         match action.act {
             Act::Step { edge, .. } => {
                 let instr = &self.program.thread(action.thread).edge(edge).instr;
-                instr.is_local() || matches!(instr, Instr::Fence)
+                instr.is_local() || instr.is_fence()
             }
             Act::Flush => false,
         }

@@ -5,13 +5,13 @@ use crate::front::diagnostics::Span;
 use crate::model::{BinOp, UnOp, Value};
 
 #[derive(Clone, Copy, Debug)]
-pub struct DveName<'s> {
+pub(crate) struct DveName<'s> {
     pub text: &'s str,
     pub span: Span,
 }
 
 #[derive(Debug, Default)]
-pub struct SystemText<'s> {
+pub(crate) struct SystemText<'s> {
     pub variables: Vec<Declaration<'s>>,
     pub channels: Vec<ChannelText<'s>>,
     pub processes: Vec<ProcessText<'s>>,
@@ -19,7 +19,7 @@ pub struct SystemText<'s> {
 }
 
 #[derive(Debug)]
-pub struct Declaration<'s> {
+pub(crate) struct Declaration<'s> {
     pub name: DveName<'s>,
     pub kind: DveType,
     pub constant: bool,
@@ -28,14 +28,14 @@ pub struct Declaration<'s> {
 }
 
 #[derive(Debug)]
-pub struct ChannelText<'s> {
+pub(crate) struct ChannelText<'s> {
     pub name: DveName<'s>,
     pub types: Option<Vec<DveType>>,
     pub capacity: usize,
 }
 
 #[derive(Debug)]
-pub struct ProcessText<'s> {
+pub(crate) struct ProcessText<'s> {
     pub name: DveName<'s>,
     pub variables: Vec<Declaration<'s>>,
     pub states: Vec<DveName<'s>>,
@@ -47,7 +47,7 @@ pub struct ProcessText<'s> {
 }
 
 #[derive(Debug)]
-pub struct TransitionText<'s> {
+pub(crate) struct TransitionText<'s> {
     pub from: DveName<'s>,
     pub to: DveName<'s>,
     /// From the first word to the closing brace.
@@ -58,25 +58,25 @@ pub struct TransitionText<'s> {
 }
 
 #[derive(Debug)]
-pub struct SyncText<'s> {
+pub(crate) struct SyncText<'s> {
     pub channel: DveName<'s>,
     pub direction: DirectionText<'s>,
 }
 
 #[derive(Debug)]
-pub enum DirectionText<'s> {
+pub(crate) enum DirectionText<'s> {
     Send(Vec<ExprText<'s>>),
     Receive(Vec<LvalueText<'s>>),
 }
 
 #[derive(Debug)]
-pub struct LvalueText<'s> {
+pub(crate) struct LvalueText<'s> {
     pub name: DveName<'s>,
     pub index: Option<Box<ExprText<'s>>>,
 }
 
 #[derive(Debug)]
-pub enum ExprText<'s> {
+pub(crate) enum ExprText<'s> {
     Number(Value),
     Read(LvalueText<'s>),
     /// `P.s`.

@@ -9,7 +9,7 @@ use logos::Logos;
 #[logos(skip(r"//[^\r\n]*", allow_greedy = true))]
 #[logos(skip r"/\*([^*]|\*+[^*/])*\*+/")]
 #[logos(skip r"\\\r?\n")]
-pub enum DveKind {
+pub(crate) enum DveKind {
     /// A keyword or a name.
     #[regex(r"[A-Za-z_][A-Za-z0-9_$#]*")]
     Word,
@@ -34,31 +34,31 @@ pub enum DveKind {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct DveToken<'s> {
+pub(crate) struct DveToken<'s> {
     pub kind: DveKind,
     pub text: &'s str,
     pub span: Span,
 }
 
 impl DveToken<'_> {
-    pub fn is(&self, text: &str) -> bool {
+    pub(crate) fn is(&self, text: &str) -> bool {
         matches!(self.kind, DveKind::Word | DveKind::Symbol) && self.text == text
     }
 
-    pub fn is_name(&self) -> bool {
+    pub(crate) fn is_name(&self) -> bool {
         self.kind == DveKind::Word && !KEYWORDS.contains(&self.text)
     }
 }
 
 /// Words that cannot be names.
-pub const KEYWORDS: [&str; 29] = [
+pub(crate) const KEYWORDS: [&str; 29] = [
     "guard", "sync", "async", "effect", "process", "state", "init", "accept", "commit", "trans", "system",
     "true", "false", "and", "or", "not", "imply", "int", "byte", "const", "channel", "property", "assert",
     "buchi", "genbuchi", "streett", "rabin", "muller", "input",
 ];
 
 /// All tokens, the last of which is the end of the file. At a limit, the file ends there.
-pub fn tokens<'s>(source: &'s str, problems: &mut Problems) -> Vec<DveToken<'s>> {
+pub(crate) fn tokens<'s>(source: &'s str, problems: &mut Problems) -> Vec<DveToken<'s>> {
     let mut tokens = Vec::new();
     for (kind, range) in DveKind::lexer(source).spanned() {
         if problems.spend(1).is_err() {

@@ -6,6 +6,7 @@
 mod ast;
 mod lex;
 mod parse;
+pub mod program;
 pub mod promela;
 mod resolve;
 #[cfg(test)]

@@ -17,14 +17,14 @@ const STEPS: usize = 4;
 /// No array or channel may be larger: the state would not be.
 const MOST: usize = 1 << 12;
 
-pub struct DveParser<'s, 'p, 'l> {
+pub(crate) struct DveParser<'s, 'p, 'l> {
     tokens: Vec<DveToken<'s>>,
     next: usize,
     pub problems: &'p mut Problems<'l>,
 }
 
 impl<'s, 'p, 'l> DveParser<'s, 'p, 'l> {
-    pub fn new(source: &'s str, problems: &'p mut Problems<'l>) -> Self {
+    pub(crate) fn new(source: &'s str, problems: &'p mut Problems<'l>) -> Self {
         DveParser { tokens: lex::tokens(source, problems), next: 0, problems }
     }
 
@@ -110,7 +110,7 @@ impl<'s, 'p, 'l> DveParser<'s, 'p, 'l> {
     }
 
     /// The whole file.
-    pub fn system(&mut self) -> Parsed<SystemText<'s>> {
+    pub(crate) fn system(&mut self) -> Parsed<SystemText<'s>> {
         let mut system = SystemText::default();
         loop {
             if self.is("channel") {

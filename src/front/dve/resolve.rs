@@ -13,14 +13,14 @@ use crate::model::{BinOp, Value};
 
 /// Who looks for names: a process or, outside of all of them, nobody.
 #[derive(Clone, Copy)]
-pub struct Scope<'a> {
+pub(crate) struct Scope<'a> {
     pub system: &'a System,
     pub process: Option<usize>,
     /// Names that stand for whole expressions.
     pub definitions: &'a [(String, DveExpr)],
 }
 
-pub fn system(mut text: SystemText, problems: &mut Problems) -> Parsed<System> {
+pub(crate) fn system(mut text: SystemText, problems: &mut Problems) -> Parsed<System> {
     let has_property = text.property.is_some();
     if let Some(name) = text.property {
         let at = text.processes.iter().position(|p| p.name.text == name.text);
@@ -279,7 +279,7 @@ impl Scope<'_> {
         Ok(Lvalue { variable, index: index.map(Box::new) })
     }
 
-    pub fn expression(&self, text: &ExprText, problems: &mut Problems) -> Parsed<DveExpr> {
+    pub(crate) fn expression(&self, text: &ExprText, problems: &mut Problems) -> Parsed<DveExpr> {
         problems.spend(1)?;
         Ok(match text {
             ExprText::Number(n) => DveExpr::Number(*n),

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// Deeper nesting is refused.
 const MAX_NESTING: usize = 100;
 
-pub struct LitmusQuestion<'s> {
+pub(crate) struct LitmusQuestion<'s> {
     pub kind: PropertyKind,
     pub prop: Prop<'s>,
     /// What `locations` adds.
@@ -24,13 +24,13 @@ pub struct LitmusQuestion<'s> {
 
 /// Something that has a value in a final state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LitmusPlace<'s> {
+pub(crate) enum LitmusPlace<'s> {
     Own(OfThread),
     Cell(&'s str, Option<usize>),
 }
 
 #[derive(Clone, Debug)]
-pub enum Prop<'s> {
+pub(crate) enum Prop<'s> {
     Const(bool),
     Compare { left: (LitmusPlace<'s>, Span), equal: bool, right: (Right<'s>, Span) },
     Not(Box<Prop<'s>>),
@@ -40,13 +40,13 @@ pub enum Prop<'s> {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Right<'s> {
+pub(crate) enum Right<'s> {
     Const(Value),
     AddressOf(&'s str),
     Place(LitmusPlace<'s>),
 }
 
-pub fn read<'s>(
+pub(crate) fn read<'s>(
     clean: &'s str,
     part: Span,
     memory: &mut LitmusMemory<'s>,
@@ -278,7 +278,7 @@ impl<'s> ConditionReader<'s, '_, '_> {
 
 impl<'s> Prop<'s> {
     /// Every register and location in it.
-    pub fn for_each_place(&self, visit: &mut impl FnMut(LitmusPlace<'s>, Span)) {
+    pub(crate) fn for_each_place(&self, visit: &mut impl FnMut(LitmusPlace<'s>, Span)) {
         match self {
             Prop::Const(_) => {}
             Prop::Compare { left, right, .. } => {
@@ -297,7 +297,7 @@ impl<'s> Prop<'s> {
     }
 
     /// Every comparison of a place with an address.
-    pub fn for_each_address(&self, visit: &mut impl FnMut(LitmusPlace<'s>, &'s str, Span)) {
+    pub(crate) fn for_each_address(&self, visit: &mut impl FnMut(LitmusPlace<'s>, &'s str, Span)) {
         match self {
             Prop::Compare { left, right: (Right::AddressOf(name), span), .. } => visit(left.0, name, *span),
             Prop::Const(_) | Prop::Compare { .. } => {}
@@ -311,7 +311,7 @@ impl<'s> Prop<'s> {
     }
 
     /// What it means, given what its comparisons mean.
-    pub fn pred(&self, compare: &impl Fn(&LitmusPlace<'s>, bool, &Right<'s>) -> Pred) -> Pred {
+    pub(crate) fn pred(&self, compare: &impl Fn(&LitmusPlace<'s>, bool, &Right<'s>) -> Pred) -> Pred {
         let join = |op: BinOp, all: &[Prop<'s>]| {
             let all = all.iter().map(|a| a.pred(compare)).collect();
             const_fold::join(all, &mut |a, b| Expr::binary(op, a, b))
@@ -328,7 +328,7 @@ impl<'s> Prop<'s> {
     }
 
     /// As litmus files write it, with as few parentheses as possible.
-    pub fn show(&self, place: &impl Fn(&LitmusPlace<'s>) -> String) -> String {
+    pub(crate) fn show(&self, place: &impl Fn(&LitmusPlace<'s>) -> String) -> String {
         self.show_at(0, place)
     }
 
@@ -357,7 +357,7 @@ impl<'s> Prop<'s> {
 }
 
 /// What final states show: the condition's places and the listed ones, registers first.
-pub fn observed<'s>(question: &LitmusQuestion<'s>, memory: &LitmusMemory<'s>) -> Vec<LitmusPlace<'s>> {
+pub(crate) fn observed<'s>(question: &LitmusQuestion<'s>, memory: &LitmusMemory<'s>) -> Vec<LitmusPlace<'s>> {
     let mut places = BTreeSet::new();
     let mut add = |place: LitmusPlace<'s>, _| match place {
         LitmusPlace::Cell(name, None) if memory.len(name) > 1 => {

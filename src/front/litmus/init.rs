@@ -8,20 +8,20 @@ use crate::model::{MAX_CELLS, Value};
 
 /// A register of a thread, as initial states and conditions name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OfThread {
+pub(crate) struct OfThread {
     /// The thread's number in the file.
     pub thread: u64,
     pub own: Own,
 }
 
-pub struct RegisterValue<'s> {
+pub(crate) struct RegisterValue<'s> {
     pub register: OfThread,
     pub value: Initial<'s>,
     pub span: Span,
 }
 
 /// Reads the initial state; locations go to memory.
-pub fn read<'s>(
+pub(crate) fn read<'s>(
     clean: &'s str,
     part: Span,
     memory: &mut LitmusMemory<'s>,
@@ -198,7 +198,7 @@ fn type_word(word: &str, arch: Arch) -> Option<TypeWord> {
 }
 
 /// `0:EAX` or `P0:EAX`, if one of them comes next.
-pub fn of_thread(
+pub(crate) fn of_thread(
     tokens: &mut Tokens,
     arch: Arch,
     problems: &mut Problems,

@@ -9,7 +9,7 @@ use logos::Logos;
 
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n\x0B\x0C]+")]
-pub enum LitmusKind {
+pub(crate) enum LitmusKind {
     #[regex(r"[A-Za-z_.][A-Za-z0-9_.]*")]
     Name,
     #[regex("[0-9][A-Za-z0-9_]*")]
@@ -65,14 +65,14 @@ pub enum LitmusKind {
 const STEPS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
-pub struct LitmusToken<'s> {
+pub(crate) struct LitmusToken<'s> {
     pub kind: LitmusKind,
     pub text: &'s str,
     pub span: Span,
 }
 
 /// The tokens of one part of the file. Reading past the last one gives `End`, as often as one likes.
-pub struct Tokens<'s> {
+pub(crate) struct Tokens<'s> {
     tokens: Vec<LitmusToken<'s>>,
     next: usize,
     end: Span,
@@ -80,7 +80,7 @@ pub struct Tokens<'s> {
 
 impl<'s> Tokens<'s> {
     /// `clean` is the file without comments. At a limit, the part ends there.
-    pub fn new(clean: &'s str, part: Span, problems: &mut Problems) -> Tokens<'s> {
+    pub(crate) fn new(clean: &'s str, part: Span, problems: &mut Problems) -> Tokens<'s> {
         let mut tokens = Vec::new();
         for (kind, range) in LitmusKind::lexer(&clean[part.start..part.end]).spanned() {
             if problems.spend(STEPS).is_err() {
@@ -99,37 +99,37 @@ impl<'s> Tokens<'s> {
         Tokens { tokens, next: 0, end: Span { start: end, end } }
     }
 
-    pub fn peek(&self) -> LitmusToken<'s> {
+    pub(crate) fn peek(&self) -> LitmusToken<'s> {
         self.peek_at(0)
     }
 
-    pub fn peek_at(&self, ahead: usize) -> LitmusToken<'s> {
+    pub(crate) fn peek_at(&self, ahead: usize) -> LitmusToken<'s> {
         let none = LitmusToken { kind: LitmusKind::End, text: "", span: self.end };
         self.tokens.get(self.next + ahead).copied().unwrap_or(none)
     }
 
-    pub fn next(&mut self) -> LitmusToken<'s> {
+    pub(crate) fn next(&mut self) -> LitmusToken<'s> {
         let token = self.peek();
         self.next += 1;
         token
     }
 
     /// The next token, if it is of this kind.
-    pub fn take(&mut self, kind: LitmusKind) -> Option<LitmusToken<'s>> {
+    pub(crate) fn take(&mut self, kind: LitmusKind) -> Option<LitmusToken<'s>> {
         (self.peek().kind == kind).then(|| self.next())
     }
 
-    pub fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.next >= self.tokens.len()
     }
 
     /// Steps over everything up to the next token of this kind, and over that.
-    pub fn skip_past(&mut self, kind: LitmusKind) {
+    pub(crate) fn skip_past(&mut self, kind: LitmusKind) {
         while !self.is_at_end() && self.next().kind != kind {}
     }
 
     /// All of it.
-    pub fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         self.tokens.first().map_or(self.end, |t| t.span).to(self.end)
     }
 }
@@ -141,7 +141,7 @@ fn garbage(text: &str, span: Span) -> Problem {
 }
 
 /// The value of a number: decimal or `0x…`, up to 64 bits.
-pub fn number(text: &str) -> Option<Value> {
+pub(crate) fn number(text: &str) -> Option<Value> {
     let value = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok()?,
         None => text.parse::<u64>().ok()?,
@@ -150,7 +150,7 @@ pub fn number(text: &str) -> Option<Value> {
 }
 
 /// A number with or without a sign before it.
-pub fn signed_number(tokens: &mut Tokens, problems: &mut Problems) -> Option<Value> {
+pub(crate) fn signed_number(tokens: &mut Tokens, problems: &mut Problems) -> Option<Value> {
     let minus = tokens.take(LitmusKind::Minus);
     let token = tokens.peek();
     if token.kind != LitmusKind::Number {
@@ -171,7 +171,7 @@ pub fn signed_number(tokens: &mut Tokens, problems: &mut Problems) -> Option<Val
 }
 
 /// Something else stands where this was expected.
-pub fn expected(what: &str, found: LitmusToken) -> Problem {
+pub(crate) fn expected(what: &str, found: LitmusToken) -> Problem {
     let found_text = match found.kind {
         LitmusKind::End => "nothing".to_string(),
         _ => format!("`{}`", found.text),

@@ -10,21 +10,21 @@ use crate::front::x86::{Flag, Form, Lowering, Own, Resolver, ThreadRegisters};
 use crate::model::{BinOp, Expr, RegExpr, Value};
 use std::collections::{BTreeSet, HashMap};
 
-pub struct Lowered {
+pub(crate) struct Lowered {
     pub graph: cfg::Graph,
     /// The widths to which something was not cut, if the form is plain.
     pub uncut: BTreeSet<u32>,
 }
 
 /// What all threads have in common.
-pub struct Context<'s, 'a> {
+pub(crate) struct Context<'s, 'a> {
     pub source: &'s str,
     pub memory: &'a LitmusMemory<'s>,
     pub form: Form,
 }
 
 /// One thread. `first` are the values that its registers start with; `flags` those that the test looks at.
-pub fn lower<'s>(
+pub(crate) fn lower<'s>(
     thread: &LitmusThread<'s>,
     first: &[(Own, Value, Span)],
     flags: &[Flag],

@@ -30,7 +30,7 @@ const ALIGNMENT: Value = 64;
 const APART: Value = 0x1000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Initial<'s> {
+pub(crate) enum Initial<'s> {
     Const(Value),
     AddressOf(&'s str),
 }
@@ -46,7 +46,7 @@ struct Location<'s> {
     cell: usize,
 }
 
-pub struct LitmusMemory<'s> {
+pub(crate) struct LitmusMemory<'s> {
     pub arch: Arch,
     locations: Vec<Location<'s>>,
     by_name: HashMap<&'s str, usize>,
@@ -59,13 +59,13 @@ pub struct LitmusMemory<'s> {
 
 /// The type of a location.
 #[derive(Clone, Copy, Debug)]
-pub struct Type {
+pub(crate) struct Type {
     pub bits: u32,
     pub signed: bool,
 }
 
 impl<'s> LitmusMemory<'s> {
-    pub fn new(arch: Arch) -> LitmusMemory<'s> {
+    pub(crate) fn new(arch: Arch) -> LitmusMemory<'s> {
         LitmusMemory {
             arch,
             locations: vec![],
@@ -77,7 +77,7 @@ impl<'s> LitmusMemory<'s> {
     }
 
     /// A location that the initial state mentions.
-    pub fn declare(
+    pub(crate) fn declare(
         &mut self,
         name: &'s str,
         ty: Option<Type>,
@@ -104,7 +104,7 @@ impl<'s> LitmusMemory<'s> {
     }
 
     /// A number that the test mentions.
-    pub fn number(&mut self, value: Value) {
+    pub(crate) fn number(&mut self, value: Value) {
         self.numbers.extend([value, value.wrapping_neg(), !value].map(|v| v as u32));
     }
 
@@ -128,17 +128,17 @@ impl<'s> LitmusMemory<'s> {
     }
 
     /// A location that a condition or an address mentions.
-    pub fn mention(&mut self, name: &'s str) {
+    pub(crate) fn mention(&mut self, name: &'s str) {
         self.find(name);
     }
 
     /// The location's width, as far as it is known.
-    pub fn known_bits(&self, name: &str) -> Option<u32> {
+    pub(crate) fn known_bits(&self, name: &str) -> Option<u32> {
         self.locations[*self.by_name.get(name)?].bits
     }
 
     /// An access of so many bits to the location itself.
-    pub fn access_location(&mut self, name: &'s str, bits: u32, span: Span, problems: &mut Problems) {
+    pub(crate) fn access_location(&mut self, name: &'s str, bits: u32, span: Span, problems: &mut Problems) {
         let index = self.find(name);
         let location = &mut self.locations[index];
         let known = *location.bits.get_or_insert(bits);
@@ -153,7 +153,7 @@ impl<'s> LitmusMemory<'s> {
     }
 
     /// Gives every location its cells. From here on no location may be added.
-    pub fn lay_out(&mut self, problems: &mut Problems) {
+    pub(crate) fn lay_out(&mut self, problems: &mut Problems) {
         for location in &mut self.locations {
             let bits = *location.bits.get_or_insert(DEFAULT_BITS);
             for initial in &location.initial {
@@ -195,7 +195,7 @@ impl<'s> LitmusMemory<'s> {
     }
 
     /// The cell so many bytes behind the beginning of a location, if it is there.
-    pub fn cell(&self, name: &str, offset: Value) -> Option<usize> {
+    pub(crate) fn cell(&self, name: &str, offset: Value) -> Option<usize> {
         let location = self.location(name);
         let bytes = Value::from(self.bits_of(location) / 8);
         let element = usize::try_from(offset / bytes).ok().filter(|_| offset % bytes == 0)?;
@@ -203,16 +203,16 @@ impl<'s> LitmusMemory<'s> {
     }
 
     /// The cell of an element.
-    pub fn element(&self, name: &str, element: usize) -> Option<usize> {
+    pub(crate) fn element(&self, name: &str, element: usize) -> Option<usize> {
         let location = self.location(name);
         (element < location.initial.len()).then_some(location.cell + element)
     }
 
-    pub fn len(&self, name: &str) -> usize {
+    pub(crate) fn len(&self, name: &str) -> usize {
         self.location(name).initial.len()
     }
 
-    pub fn ty(&self, name: &str) -> Type {
+    pub(crate) fn ty(&self, name: &str) -> Type {
         let location = self.location(name);
         Type { bits: self.bits_of(location), signed: location.signed }
     }
@@ -221,7 +221,7 @@ impl<'s> LitmusMemory<'s> {
         location.bits.unwrap_or(DEFAULT_BITS)
     }
 
-    pub fn address(&self, name: &str) -> Value {
+    pub(crate) fn address(&self, name: &str) -> Value {
         self.address_of_element(self.location(name), 0)
     }
 
@@ -231,17 +231,17 @@ impl<'s> LitmusMemory<'s> {
     }
 
     /// The zone of accesses of so many bits.
-    pub fn zone(&self, bits: u32) -> Zone {
+    pub(crate) fn zone(&self, bits: u32) -> Zone {
         self.zones.get(&bits).copied().unwrap_or(Zone::empty(bits))
     }
 
     /// Is the number an address, or close to one as no number of the test is?
-    pub fn is_near(&self, number: Value) -> bool {
+    pub(crate) fn is_near(&self, number: Value) -> bool {
         self.zones.values().any(|zone| zone.is_near(number))
     }
 
     /// The memory of the program, and whatever does not fit into it.
-    pub fn variables(&self) -> Vec<Variable> {
+    pub(crate) fn variables(&self) -> Vec<Variable> {
         let value = |location: &Location, initial: &Initial| match initial {
             Initial::Const(c) => fitted(*c, self.bits_of(location), self.arch),
             Initial::AddressOf(name) => self.address(name),
@@ -254,23 +254,23 @@ impl<'s> LitmusMemory<'s> {
     }
 
     /// How wide the program's variables are.
-    pub fn widths(&self) -> Vec<Width> {
+    pub(crate) fn widths(&self) -> Vec<Width> {
         self.locations.iter().map(|l| Width { bits: self.bits_of(l), signed: l.signed }).collect()
     }
 
     /// Where the program's variables lie.
-    pub fn addresses(&self) -> Vec<Value> {
+    pub(crate) fn addresses(&self) -> Vec<Value> {
         self.locations.iter().map(|l| self.address_of_element(l, 0)).collect()
     }
 
     /// Those that begin with the address of a location.
-    pub fn locations_with_addresses(&self) -> BTreeSet<&'s str> {
+    pub(crate) fn locations_with_addresses(&self) -> BTreeSet<&'s str> {
         let holds = |l: &&Location| l.initial.iter().any(|i| matches!(i, Initial::AddressOf(_)));
         self.locations.iter().filter(holds).map(|l| l.name).collect()
     }
 
     /// What addresses are called.
-    pub fn symbols(&self) -> Vec<(Value, String)> {
+    pub(crate) fn symbols(&self) -> Vec<(Value, String)> {
         let mut symbols = Vec::new();
         for location in &self.locations {
             for element in 0..location.initial.len() {
@@ -286,7 +286,7 @@ impl<'s> LitmusMemory<'s> {
 
 /// Where the locations of one width lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Zone {
+pub(crate) struct Zone {
     pub address: Value,
     pub bytes: Value,
     /// The first cell and the one behind the last.
@@ -295,7 +295,7 @@ pub struct Zone {
 
 impl Zone {
     /// The zone of a width that nothing has.
-    pub fn empty(bits: u32) -> Zone {
+    pub(crate) fn empty(bits: u32) -> Zone {
         let address = FIRST_ZONE + ZONE * Value::from(bits.trailing_zeros() - 3);
         Zone { address, bytes: Value::from(bits / 8), cells: (0, 0) }
     }
@@ -305,7 +305,7 @@ impl Zone {
     }
 
     /// Does the number lie in the zone, or so close to it that no number of the test does?
-    pub fn is_near(&self, number: Value) -> bool {
+    pub(crate) fn is_near(&self, number: Value) -> bool {
         (self.address - APART + 1..self.end() + APART).contains(&number)
     }
 
@@ -331,7 +331,7 @@ impl Zone {
 
     /// The cell that lies at an address; all bits set, and so no cell, if nothing of the zone's width lies
     /// there.
-    pub fn cell_at(&self, address: RegExpr) -> RegExpr {
+    pub(crate) fn cell_at(&self, address: RegExpr) -> RegExpr {
         let end = self.end();
         let with = |op, e: RegExpr, constant| Expr::binary(op, e, Expr::Const(constant));
         let is = |op, limit| with(op, address.clone(), limit);
@@ -343,7 +343,7 @@ impl Zone {
     }
 
     /// The address that was given to `cell_at`, if the expression came from there.
-    pub fn address_in<'e>(&self, cell: &'e RegExpr) -> Option<&'e RegExpr> {
+    pub(crate) fn address_in<'e>(&self, cell: &'e RegExpr) -> Option<&'e RegExpr> {
         let left = |e: &'e RegExpr, wanted| match e {
             Expr::Binary(op, a, _) if *op == wanted => Some(&**a),
             _ => None,
@@ -355,7 +355,7 @@ impl Zone {
 }
 
 /// A constant as so many bits, or a complaint.
-pub fn constant(
+pub(crate) fn constant(
     value: Value,
     bits: u32,
     arch: Arch,

@@ -47,7 +47,9 @@ pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
 pub fn read_test(source: &str, limits: &Limits) -> Result<(Input, Litmus), Unread> {
     let mut problems = Problems::new(source, limits);
     let test = test(source, &mut problems);
-    problems.finish(test).map(|((program, litmus), warnings)| (Input { program, warnings }, litmus))
+    problems
+        .finish(test)
+        .map(|((program, litmus), warnings)| (Input { program, formulas: vec![], warnings }, litmus))
 }
 
 fn test(source: &str, problems: &mut Problems) -> Result<(Program, Litmus), Reported> {
@@ -185,7 +187,14 @@ impl<'s> Test<'s> {
         if problems.has_errors() {
             return Err(Reported);
         }
-        let parts = ProgramParts { memory: self.memory.variables(), threads, properties, stretches: vec![] };
+        let parts = ProgramParts {
+            memory: self.memory.variables(),
+            threads,
+            properties,
+            no_hang: None,
+            stretches: vec![],
+            code: vec![],
+        };
         Ok((problems.program(parts)?, litmus, uncut))
     }
 

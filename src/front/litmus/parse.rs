@@ -11,7 +11,7 @@ use crate::front::x86::{self, Arch, Instruction, Op, Operand};
 use crate::model::MAX_THREADS;
 use std::collections::HashMap;
 
-pub struct LitmusThread<'s> {
+pub(crate) struct LitmusThread<'s> {
     pub name: &'s str,
     /// The number by which registers name it.
     pub number: u64,
@@ -22,7 +22,7 @@ pub struct LitmusThread<'s> {
     pub by_label: HashMap<&'s str, usize>,
 }
 
-pub fn threads<'s>(
+pub(crate) fn threads<'s>(
     clean: &'s str,
     program: Span,
     arch: Arch,

@@ -13,7 +13,7 @@ use crate::front::x86::{Bit, EAX, Gpr, Instruction, Mem, Op, Operand, Own, Two};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pointers<'s> {
+pub(crate) struct Pointers<'s> {
     /// By the number of the thread.
     registers: BTreeSet<(u64, Gpr)>,
     locations: BTreeSet<&'s str>,
@@ -22,7 +22,7 @@ pub struct Pointers<'s> {
 }
 
 impl<'s> Pointers<'s> {
-    pub fn of(
+    pub(crate) fn of(
         threads: &[LitmusThread<'s>],
         initial: &[RegisterValue<'s>],
         memory: &LitmusMemory<'s>,
@@ -48,11 +48,11 @@ impl<'s> Pointers<'s> {
         }
     }
 
-    pub fn in_register(&self, thread: u64, gpr: Gpr) -> bool {
+    pub(crate) fn in_register(&self, thread: u64, gpr: Gpr) -> bool {
         self.registers.contains(&(thread, gpr))
     }
 
-    pub fn in_location(&self, name: &str) -> bool {
+    pub(crate) fn in_location(&self, name: &str) -> bool {
         self.anywhere || self.locations.contains(name)
     }
 

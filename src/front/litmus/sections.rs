@@ -8,7 +8,7 @@ use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 /// Words that end the program.
 const KEYWORDS: [&str; 7] = ["final", "forall", "exists", "locations", "filter", "observed", "cases"];
 
-pub struct Sections {
+pub(crate) struct Sections {
     /// The file with comments blanked out, up to the first `<<`.
     pub clean: String,
     pub arch: Span,
@@ -20,7 +20,7 @@ pub struct Sections {
     pub question: Span,
 }
 
-pub fn split(source: &str, problems: &mut Problems) -> Result<Sections, Reported> {
+pub(crate) fn split(source: &str, problems: &mut Problems) -> Result<Sections, Reported> {
     problems.reserve(source.len())?;
     let mut clean = without_comments(source, problems);
     clean.truncate(clean.find("<<").unwrap_or(clean.len()));

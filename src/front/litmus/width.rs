@@ -7,7 +7,11 @@ use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::front::x86::{self, Instruction, Mem, Op, Operand, Widths};
 
 /// Settles the width of every instruction, and tells memory about every access.
-pub fn settle<'s>(threads: &mut [LitmusThread<'s>], memory: &mut LitmusMemory<'s>, problems: &mut Problems) {
+pub(crate) fn settle<'s>(
+    threads: &mut [LitmusThread<'s>],
+    memory: &mut LitmusMemory<'s>,
+    problems: &mut Problems,
+) {
     let mut sensible = Vec::new();
     for i in threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
         if problems.spend(1).is_err() {

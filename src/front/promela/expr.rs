@@ -7,12 +7,12 @@ use super::super::Inexpressible;
 use super::FORMAT;
 use crate::model::{BinOp, Expr, Instr, Program, RegExpr, UnOp, Value};
 
-pub fn fits(v: Value) -> bool {
+pub(crate) fn fits(v: Value) -> bool {
     // Without -2^31, whose literal is not an `int` in C.
     v.unsigned_abs() <= i32::MAX as u64
 }
 
-pub fn check(program: &Program) -> Result<(), Inexpressible> {
+pub(crate) fn check(program: &Program) -> Result<(), Inexpressible> {
     for variable in program.variables() {
         if let Some(v) = variable.init.iter().find(|v| !fits(**v)) {
             return Err(refusal(format!("variable `{}`", variable.name), v.to_string(), TOO_LARGE));
@@ -61,7 +61,7 @@ fn problem<A>(e: &Expr<A>) -> Option<&'static str> {
 }
 
 /// The condition under which evaluating the expression does not divide by zero; `None` if it never does.
-pub fn safe(e: &RegExpr) -> Option<RegExpr> {
+pub(crate) fn safe(e: &RegExpr) -> Option<RegExpr> {
     if !e.may_divide_by_zero() {
         return None;
     }
@@ -86,7 +86,7 @@ fn nonzero(e: &RegExpr) -> RegExpr {
     Expr::binary(BinOp::Ne, e.clone(), Expr::Const(0))
 }
 
-pub fn both(a: Option<RegExpr>, b: Option<RegExpr>) -> Option<RegExpr> {
+pub(crate) fn both(a: Option<RegExpr>, b: Option<RegExpr>) -> Option<RegExpr> {
     match (a, b) {
         (Some(a), Some(b)) => Some(Expr::binary(BinOp::And, a, b)),
         (a, b) => a.or(b),

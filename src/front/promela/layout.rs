@@ -10,7 +10,7 @@ use crate::model::{Addr, Edge, Program, Reg, RegExpr, ThreadId, Value};
 use std::collections::HashSet;
 use std::fmt::Write;
 
-pub struct PromelaLayout {
+pub(crate) struct PromelaLayout {
     cells: Vec<PromelaCell>,
     arrays: Vec<Array>,
     processes: Vec<String>,
@@ -39,10 +39,10 @@ struct Variable {
 }
 
 /// A register that a property watches in every state has to be global.
-pub type IsGlobal<'a> = &'a dyn Fn(ThreadId, Reg) -> bool;
+pub(crate) type IsGlobal<'a> = &'a dyn Fn(ThreadId, Reg) -> bool;
 
 impl PromelaLayout {
-    pub fn of(program: &Program, intervals: &Intervals, is_global: IsGlobal) -> PromelaLayout {
+    pub(crate) fn of(program: &Program, intervals: &Intervals, is_global: IsGlobal) -> PromelaLayout {
         let mut names = PromelaNames::default();
         let mut beyond_int = Vec::new();
         let arrays = arrays(program, intervals, &mut names);
@@ -72,19 +72,19 @@ impl PromelaLayout {
         PromelaLayout { cells, arrays, processes, registers, beyond_int, locks: program.has_locks() }
     }
 
-    pub fn process(&self, t: ThreadId) -> &str {
+    pub(crate) fn process(&self, t: ThreadId) -> &str {
         &self.processes[t.index()]
     }
 
-    pub fn register(&self, t: ThreadId, r: Reg) -> &str {
+    pub(crate) fn register(&self, t: ThreadId, r: Reg) -> &str {
         &self.registers[t.index()][r.index()].name
     }
 
-    pub fn register_type(&self, t: ThreadId, r: Reg) -> &'static str {
+    pub(crate) fn register_type(&self, t: ThreadId, r: Reg) -> &'static str {
         self.registers[t.index()][r.index()].kind
     }
 
-    pub fn cell(&self, addr: Addr) -> String {
+    pub(crate) fn cell(&self, addr: Addr) -> String {
         match &self.cells[addr.index()] {
             PromelaCell::Plain(variable) => variable.name.clone(),
             PromelaCell::In(k) => {
@@ -94,7 +94,7 @@ impl PromelaLayout {
     }
 
     /// The cell at an address of the range, given the address as text.
-    pub fn computed(&self, range: Interval, text: &str) -> String {
+    pub(crate) fn computed(&self, range: Interval, text: &str) -> String {
         let first = range.lo.clamp(0, self.cells.len() as Value - 1) as usize;
         match &self.cells[first] {
             PromelaCell::Plain(variable) => variable.name.clone(),
@@ -103,7 +103,7 @@ impl PromelaLayout {
         }
     }
 
-    pub fn declarations(&self, program: &Program) -> String {
+    pub(crate) fn declarations(&self, program: &Program) -> String {
         let mut text = String::new();
         for (a, cell) in self.cells.iter().enumerate() {
             if let PromelaCell::Plain(v) = cell {
@@ -129,7 +129,7 @@ impl PromelaLayout {
     }
 }
 
-pub fn all_registers(program: &Program, t: ThreadId) -> impl Iterator<Item = (ThreadId, Reg)> + use<> {
+pub(crate) fn all_registers(program: &Program, t: ThreadId) -> impl Iterator<Item = (ThreadId, Reg)> + use<> {
     (0..program.thread(t).registers().len()).map(move |r| (t, Reg(r as u16)))
 }
 
@@ -213,10 +213,10 @@ fn smallest(i: Interval) -> &'static str {
 
 /// Hands out names that are legal and distinct.
 #[derive(Default)]
-pub struct PromelaNames(HashSet<String>);
+pub(crate) struct PromelaNames(HashSet<String>);
 
 impl PromelaNames {
-    pub fn fresh(&mut self, prefix: &str, wanted: &str) -> String {
+    pub(crate) fn fresh(&mut self, prefix: &str, wanted: &str) -> String {
         let legal: String = wanted
             .trim_end_matches(']')
             .chars()

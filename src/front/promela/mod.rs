@@ -46,6 +46,7 @@ pub fn write(program: &Program, joining: Joining, limits: &Limits) -> Result<Str
         let construct = format!("{} threads", program.threads().len());
         return Err(Inexpressible { format: FORMAT, place: "the program".into(), construct, why }.into());
     }
+    crate::front::only_ours(program, FORMAT)?;
     expr::check(program)?;
     let intervals = Intervals::of(program, limits)?;
     let watch = Watch::of(program);

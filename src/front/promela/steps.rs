@@ -29,7 +29,7 @@ const MAX_JOINED: usize = 6;
 /// Values of `any` written out one by one; larger ranges become a loop.
 const MAX_OPTIONS: u64 = 256;
 
-pub struct Composer<'a> {
+pub(crate) struct Composer<'a> {
     pub program: &'a Program,
     pub t: ThreadId,
     pub layout: &'a PromelaLayout,
@@ -42,7 +42,7 @@ pub struct Composer<'a> {
 }
 
 /// A finished step: it is open if all guards hold, and then does everything at once.
-pub struct PromelaStep {
+pub(crate) struct PromelaStep {
     pub guards: Vec<String>,
     /// A choice from a large range, which SPIN makes in steps of its own.
     select: Option<String>,
@@ -53,7 +53,7 @@ pub struct PromelaStep {
 }
 
 impl PromelaStep {
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match (&self.select, self.body.is_empty()) {
             (None, _) => self.block(),
             (Some(select), true) => select.clone(),
@@ -99,7 +99,7 @@ struct Effect {
 }
 
 impl Composer<'_> {
-    pub fn steps(&self, loc: Loc) -> Result<Vec<PromelaStep>, Inexpressible> {
+    pub(crate) fn steps(&self, loc: Loc) -> Result<Vec<PromelaStep>, Inexpressible> {
         let mut steps = Vec::new();
         for (_, edge) in self.program.thread(self.t).edges_from(loc) {
             let first = steps.len();
@@ -157,15 +157,18 @@ impl Composer<'_> {
         }
         match &edge.instr {
             Instr::Assume(e) => start.guards.push(self.text(e, &None)),
-            Instr::Assert(_) | Instr::Fence | Instr::Nop => {}
+            Instr::Assert(_) | Instr::Fence | Instr::Partial(_) | Instr::Membarrier | Instr::Nop => {}
             Instr::Assign { dst, value } => self.assign(&mut start, *dst, value),
             Instr::Any { dst, lo, hi } => return self.choose(start, edge, *dst, *lo, *hi),
-            Instr::Load { dst, addr } => {
+            Instr::Load { bytes, .. } | Instr::Store { bytes, .. } if !bytes.is_whole() => {
+                return Err(self.refuse(edge, "there every access is one of a whole variable".to_string()));
+            }
+            Instr::Load { dst, addr, .. } => {
                 let cell = self.cell(edge, addr);
                 start.effects.push(self.effect(Some(*dst), &[addr], format!("{} = {cell}", self.reg(*dst))));
                 start.fresh = Some((*dst, cell));
             }
-            Instr::Store { addr, value } => {
+            Instr::Store { addr, value, .. } => {
                 let text = format!("{} = {}", self.cell(edge, addr), self.text(value, &None));
                 start.effects.push(self.effect(None, &[addr, value], text));
                 self.writes(&mut start, edge);
@@ -210,18 +213,23 @@ impl Composer<'_> {
             return Ok((lo..=hi).map(option).collect());
         }
         if watched {
-            let thread = self.program.thread(self.t);
-            return Err(Inexpressible {
-                format: FORMAT,
-                place: format!("thread `{}`, line {}", thread.name(), edge.line),
-                construct: format!("`{}`", thread.show_instr(self.program, &edge.instr)),
-                why: format!("a `forbid` watches the register and there are more than {MAX_OPTIONS} values"),
-            });
+            let why = format!("a `forbid` watches the register and there are more than {MAX_OPTIONS} values");
+            return Err(self.refuse(edge, why));
         }
         // The choice is made before the step, so guards must not look at the register.
         let select = Some(format!("select ({} : {lo} .. {hi})", self.reg(dst)));
         let chosen = Effect { sets: Some(dst), uses: vec![dst], text: String::new() };
         Ok(vec![Partial { select, effects: vec![chosen], settled: true, committed: start.seen, ..start }])
+    }
+
+    fn refuse(&self, edge: &Edge, why: String) -> Inexpressible {
+        let thread = self.program.thread(self.t);
+        Inexpressible {
+            format: FORMAT,
+            place: format!("thread `{}`, line {}", thread.name(), edge.line),
+            construct: format!("`{}`", thread.show_instr(self.program, &edge.instr)),
+            why,
+        }
     }
 
     fn writes(&self, start: &mut Partial, edge: &Edge) {
@@ -233,7 +241,6 @@ impl Composer<'_> {
 
     /// The register gets the old value; every operand is evaluated before it does.
     fn locked(&self, edge: &Edge, dst: Reg, cell: &str, op: &RmwOp) -> Vec<Effect> {
-        let operands = edge.instr.exprs();
         let text = |e| self.text(e, &None);
         let new = match op {
             RmwOp::Swap(v) => text(v),
@@ -241,9 +248,12 @@ impl Composer<'_> {
             RmwOp::And(v) => format!("{cell} & ({})", text(v)),
             RmwOp::Or(v) => format!("{cell} | ({})", text(v)),
             RmwOp::Xor(v) => format!("{cell} ^ ({})", text(v)),
+            RmwOp::New(v) => self.text(v, &Some((dst, cell.to_string()))),
             RmwOp::Cas { old, new } => format!("({cell} == ({}) -> {} : {cell})", text(old), text(new)),
         };
-        let write = self.effect(None, &operands, format!("{cell} = {new}"));
+        let mut uses = Vec::new();
+        edge.instr.uses(|r| uses.push(r));
+        let write = Effect { sets: None, uses, text: format!("{cell} = {new}") };
         let set = |value: &str| Effect {
             sets: Some(dst),
             uses: vec![],
@@ -384,7 +394,7 @@ fn condition(instr: &Instr) -> Option<Option<&RegExpr>> {
     match instr {
         Instr::Assume(e) if matches!(e.constant(), Some(c) if c != 0) => Some(None),
         Instr::Assume(e) => Some(Some(e)),
-        Instr::Fence | Instr::Nop => Some(None),
+        Instr::Fence | Instr::Partial(_) | Instr::Membarrier | Instr::Nop => Some(None),
         _ => None,
     }
 }

@@ -4,8 +4,8 @@ use super::{Joining, write};
 use crate::limits::Limits;
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{
-    Addr, Atom, BinOp, Edge, Expr, Instr, Loc, Location, Pred, Program, Property, PropertyKind, Reg, RegExpr,
-    RmwOp, ThreadId, Value, Variable,
+    Addr, Atom, BinOp, Bytes, Edge, Expr, Instr, Loc, Location, Pred, Program, Property, PropertyKind, Reg,
+    RegExpr, RmwOp, ThreadId, Value, Variable,
 };
 
 const R: Reg = Reg(0);
@@ -45,8 +45,15 @@ fn program(edges: Vec<(u32, u32, Instr)>, properties: Vec<Property>) -> Program 
         Variable { name: "x".into(), init: vec![0] },
         Variable { name: "a".into(), init: vec![1, 2, 3] },
     ];
-    Program::new(ProgramParts { memory, threads: vec![thread], properties, stretches: vec![] })
-        .expect("the test's program is valid")
+    Program::new(ProgramParts {
+        memory,
+        threads: vec![thread],
+        properties,
+        no_hang: None,
+        stretches: vec![],
+        code: vec![],
+    })
+    .expect("the test's program is valid")
 }
 
 fn property(kind: PropertyKind, pred: Pred) -> Property {
@@ -54,11 +61,11 @@ fn property(kind: PropertyKind, pred: Pred) -> Property {
 }
 
 fn load(addr: RegExpr) -> Instr {
-    Instr::Load { dst: R, addr }
+    Instr::Load { dst: R, addr, bytes: Bytes::WHOLE }
 }
 
 fn store(addr: RegExpr, value: RegExpr) -> Instr {
-    Instr::Store { addr, value }
+    Instr::Store { addr, value, bytes: Bytes::WHOLE }
 }
 
 fn joined(edges: Vec<(u32, u32, Instr)>, properties: Vec<Property>) -> String {
@@ -161,6 +168,10 @@ fn a_locked_instruction_evaluates_its_operands_first() {
     let cas = Instr::Rmw { dst: R, addr: number(0), op: RmwOp::Cas { old: number(0), new: number(1) } };
     let text = joined(vec![(0, 1, cas), (1, 2, store(number(1), reg()))], vec![]);
     has(&text, "d_step { r_r = m_x; m_x = (m_x == (0) -> 1 : m_x) }");
+    let next = Expr::binary(BinOp::BitAnd, Expr::binary(BinOp::Add, reg(), number(1)), number(3));
+    let general = Instr::Rmw { dst: R, addr: number(0), op: RmwOp::New(next) };
+    let text = joined(vec![(0, 1, general), (1, 2, store(number(1), reg()))], vec![]);
+    has(&text, "d_step { r_r = m_x; m_x = m_x + 1 & 3 }");
 }
 
 #[test]

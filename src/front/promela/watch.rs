@@ -15,7 +15,7 @@ use crate::model::{
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 
-pub struct Watch {
+pub(crate) struct Watch {
     forbids: Vec<Forbid>,
     finals: Vec<Property>,
     flags: Vec<Flag>,
@@ -36,7 +36,7 @@ struct Flag {
 }
 
 /// What one step of a thread changed.
-pub struct Change {
+pub(crate) struct Change {
     pub from: Loc,
     pub to: Loc,
     pub registers: Vec<Reg>,
@@ -45,7 +45,7 @@ pub struct Change {
 }
 
 impl Watch {
-    pub fn of(program: &Program) -> Watch {
+    pub(crate) fn of(program: &Program) -> Watch {
         let threads = program.threads().len();
         let mut watch =
             Watch { forbids: vec![], finals: vec![], flags: vec![], at_end: BTreeSet::new(), threads };
@@ -59,7 +59,7 @@ impl Watch {
     }
 
     /// Can an arrival at a flag only help a property to be violated?
-    pub fn grows_with_arrivals(&self) -> bool {
+    pub(crate) fn grows_with_arrivals(&self) -> bool {
         self.forbids.iter().all(|f| f.pred.grows_with(&|a| matches!(a, Atom::At(..))))
     }
 
@@ -107,22 +107,22 @@ impl Watch {
     }
 
     /// Does a property watch the register in every state?
-    pub fn always(&self, t: ThreadId, r: Reg) -> bool {
+    pub(crate) fn always(&self, t: ThreadId, r: Reg) -> bool {
         self.forbids.iter().any(|f| f.registers.contains(&(t, r)))
     }
 
-    pub fn memory(&self, range: Interval) -> bool {
+    pub(crate) fn memory(&self, range: Interval) -> bool {
         self.forbids.iter().any(|f| f.cells.iter().any(|a| within(*a, range)))
     }
 
     /// The flags that are 1 while the thread stands there.
-    pub fn flags_at(&self, t: ThreadId, loc: Loc) -> Vec<usize> {
+    pub(crate) fn flags_at(&self, t: ThreadId, loc: Loc) -> Vec<usize> {
         let up = |f: &Flag| f.thread == t && f.locs.contains(&loc);
         (0..self.flags.len()).filter(|&k| up(&self.flags[k])).collect()
     }
 
     /// Registers that are used by more than the program text.
-    pub fn registers(&self, program: &Program) -> Watched {
+    pub(crate) fn registers(&self, program: &Program) -> Watched {
         let of = |wanted: &dyn Fn(ThreadId, Reg) -> bool| {
             let thread =
                 |t| all_registers(program, t).filter(|&(t, r)| wanted(t, r)).map(|(_, r)| r).collect();
@@ -131,7 +131,7 @@ impl Watch {
         Watched { always: of(&|t, r| self.always(t, r)), at_end: of(&|t, r| self.at_end.contains(&(t, r))) }
     }
 
-    pub fn declarations(&self, program: &Program, layout: &PromelaLayout) -> String {
+    pub(crate) fn declarations(&self, program: &Program, layout: &PromelaLayout) -> String {
         let mut text = String::new();
         for (k, flag) in self.flags.iter().enumerate() {
             let thread = program.thread(flag.thread);
@@ -154,7 +154,7 @@ impl Watch {
     }
 
     /// Declares the thread's own registers, as far as its text uses them.
-    pub fn locals(
+    pub(crate) fn locals(
         &self,
         program: &Program,
         layout: &PromelaLayout,
@@ -168,7 +168,7 @@ impl Watch {
     }
 
     /// What a step has to do besides its own work.
-    pub fn after(
+    pub(crate) fn after(
         &self,
         program: &Program,
         layout: &PromelaLayout,
@@ -225,7 +225,7 @@ impl Watch {
     }
 
     /// Is a property violated before anything has happened?
-    pub fn violated_at_start(&self, program: &Program) -> bool {
+    pub(crate) fn violated_at_start(&self, program: &Program) -> bool {
         let holds = |pred: &Pred| {
             pred.eval(&|atom| match atom {
                 Atom::At(t, locs) => locs.contains(&program.thread(*t).initial()) as Value,

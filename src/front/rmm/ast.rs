@@ -4,11 +4,11 @@
 
 use crate::analysis::interval::Interval;
 use crate::front::diagnostics::Span;
-use crate::model::{Expr, Value};
+use crate::model::{Expr, FenceKinds, Value};
 use std::collections::HashSet;
 
 #[derive(Default)]
-pub struct File<'s> {
+pub(crate) struct File<'s> {
     pub goals: Vec<Goal<'s>>,
     pub globals: Vec<Decl<'s>>,
     pub processes: Vec<Process<'s>>,
@@ -17,27 +17,27 @@ pub struct File<'s> {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Name<'s> {
+pub(crate) struct Name<'s> {
     pub text: &'s str,
     pub span: Span,
 }
 
 /// A label for each process, or `*`.
-pub struct Goal<'s> {
+pub(crate) struct Goal<'s> {
     pub entries: Vec<Option<Name<'s>>>,
     pub span: Span,
 }
 
 /// A memory location or a register.
 #[derive(Clone)]
-pub struct Decl<'s> {
+pub(crate) struct Decl<'s> {
     pub name: Name<'s>,
     /// `None` is any value of the domain.
     pub init: Option<Value>,
     pub domain: Interval,
 }
 
-pub struct Process<'s> {
+pub(crate) struct Process<'s> {
     pub span: Span,
     pub copies: usize,
     pub locals: Vec<Decl<'s>>,
@@ -46,18 +46,18 @@ pub struct Process<'s> {
 }
 
 /// An arithmetic or Boolean expression.
-pub struct Term<'s> {
+pub(crate) struct Term<'s> {
     pub expr: Expr<Name<'s>>,
     pub span: Span,
 }
 
 /// Where in memory.
-pub struct RmmPlace<'s> {
+pub(crate) struct RmmPlace<'s> {
     pub kind: PlaceKind<'s>,
     pub span: Span,
 }
 
-pub enum PlaceKind<'s> {
+pub(crate) enum PlaceKind<'s> {
     Global(Name<'s>),
     /// `x[my]`
     Own(Name<'s>),
@@ -67,7 +67,7 @@ pub enum PlaceKind<'s> {
     Pointer(Term<'s>),
 }
 
-pub struct Stmt<'s> {
+pub(crate) struct Stmt<'s> {
     pub label: Option<Name<'s>>,
     pub kind: StmtKind<'s>,
     pub span: Span,
@@ -75,8 +75,10 @@ pub struct Stmt<'s> {
     pub text: String,
 }
 
-pub enum StmtKind<'s> {
+pub(crate) enum StmtKind<'s> {
     Nop,
+    /// `ssfence`, `llfence`
+    Partial(FenceKinds),
     Assign(Name<'s>, Term<'s>),
     Assume(Term<'s>),
     Load(Name<'s>, RmmPlace<'s>),

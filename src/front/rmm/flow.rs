@@ -19,12 +19,12 @@ use std::collections::HashMap;
 const MAX_EDGES: usize = 1_000_000;
 
 /// A process as a graph, and where its labels are.
-pub struct Process<'s> {
+pub(crate) struct Process<'s> {
     pub parts: ThreadParts,
     pub labels: HashMap<&'s str, Loc>,
 }
 
-pub fn threads<'s>(
+pub(crate) fn threads<'s>(
     file: &File<'s>,
     names: &RmmNames<'s, '_>,
     problems: &mut Problems<'s>,
@@ -303,7 +303,7 @@ impl<'s, 'f, 'p> Builder<'s, 'f, 'p> {
                 let edge = &self.edges[i];
                 let then = match edge.instr {
                     Instr::Store { .. } => true,
-                    Instr::Fence | Instr::Rmw { .. } | Instr::Lock | Instr::Unlock => false,
+                    ref instr if instr.drains_buffer() => false,
                     _ => now,
                 };
                 todo.push((edge.to, then));

@@ -7,7 +7,7 @@ use crate::front::const_fold;
 use crate::front::diagnostics::{Problem, Problems, Reported};
 use crate::model::{Atom, BinOp, Expr, Pred, Property, PropertyKind, ThreadId};
 
-pub fn properties<'s>(
+pub(crate) fn properties<'s>(
     file: &File<'s>,
     names: &RmmNames<'s, '_>,
     processes: &[Process<'s>],

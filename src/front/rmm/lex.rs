@@ -6,7 +6,7 @@
 use crate::front::diagnostics::{Problem, Problems, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RmmKind {
+pub(crate) enum RmmKind {
     /// A keyword or a name.
     Word,
     /// `$r`.
@@ -18,7 +18,7 @@ pub enum RmmKind {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct RmmToken<'s> {
+pub(crate) struct RmmToken<'s> {
     pub kind: RmmKind,
     pub text: &'s str,
     pub span: Span,
@@ -27,17 +27,17 @@ pub struct RmmToken<'s> {
 }
 
 impl RmmToken<'_> {
-    pub fn is(&self, text: &str) -> bool {
+    pub(crate) fn is(&self, text: &str) -> bool {
         matches!(self.kind, RmmKind::Word | RmmKind::Symbol) && self.text == text
     }
 
-    pub fn is_name(&self) -> bool {
+    pub(crate) fn is_name(&self) -> bool {
         self.kind == RmmKind::Word && !RESERVED.contains(&self.text)
     }
 }
 
 /// Words that cannot be names.
-pub const RESERVED: [&str; 34] = [
+pub(crate) const RESERVED: [&str; 34] = [
     "if",
     "then",
     "else",
@@ -81,7 +81,7 @@ const SYMBOLS: [&str; 22] = [
 ];
 
 /// All tokens, the last of which is the end of the file. At a limit, the file ends there.
-pub fn tokens<'s>(source: &'s str, problems: &mut Problems) -> Vec<RmmToken<'s>> {
+pub(crate) fn tokens<'s>(source: &'s str, problems: &mut Problems) -> Vec<RmmToken<'s>> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(c) = source[at..].chars().next() {

@@ -34,7 +34,10 @@ struct Expander<'s, 'p> {
 type Expanded<T> = Result<T, Reported>;
 
 /// The text without macros; an error only if there is no sense in going on.
-pub fn expand<'s>(tokens: Vec<RmmToken<'s>>, problems: &mut Problems<'s>) -> Expanded<Vec<RmmToken<'s>>> {
+pub(crate) fn expand<'s>(
+    tokens: Vec<RmmToken<'s>>,
+    problems: &mut Problems<'s>,
+) -> Expanded<Vec<RmmToken<'s>>> {
     let mut expander =
         Expander { macros: HashMap::new(), active: Vec::new(), call: None, written: 0, depth: 0, problems };
     expander.text(&tokens)

@@ -35,7 +35,7 @@ use std::ops::Range;
 pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
     let mut problems = Problems::new(source, limits);
     let program = program(source, &mut problems);
-    problems.finish(program).map(|(program, warnings)| Input { program, warnings })
+    problems.finish(program).map(|(program, warnings)| Input { program, formulas: vec![], warnings })
 }
 
 /// The numbers of the threads that each process of the text becomes.
@@ -74,7 +74,9 @@ fn program<'s>(source: &'s str, problems: &mut Problems<'s>) -> Result<Program, 
         memory: names.variables(),
         threads: threads.into_iter().map(|t| t.parts).collect(),
         properties,
+        no_hang: None,
         stretches: vec![],
+        code: vec![],
     };
     let program = problems.program(parts)?;
     let parts = start::with_initial_values(program, &names, problems)?;

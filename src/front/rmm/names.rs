@@ -11,7 +11,7 @@ use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported};
 use crate::model::{MAX_THREADS, Value, Variable};
 use std::collections::{HashMap, HashSet};
 
-pub struct RmmNames<'s, 'f> {
+pub(crate) struct RmmNames<'s, 'f> {
     pub cells: Vec<RmmCell<'s>>,
     pub globals: usize,
     by_name: HashMap<&'s str, usize>,
@@ -20,20 +20,20 @@ pub struct RmmNames<'s, 'f> {
 }
 
 /// A memory location.
-pub struct RmmCell<'s> {
+pub(crate) struct RmmCell<'s> {
     pub name: String,
     pub decl: Decl<'s>,
 }
 
 /// One of the copies of a process.
-pub struct Instance<'s, 'f> {
+pub(crate) struct Instance<'s, 'f> {
     pub process: &'f Process<'s>,
     /// The cells of its locals.
     locals: HashMap<&'s str, usize>,
 }
 
 impl<'s, 'f> RmmNames<'s, 'f> {
-    pub fn declare(file: &'f File<'s>, problems: &mut Problems) -> Result<RmmNames<'s, 'f>, Reported> {
+    pub(crate) fn declare(file: &'f File<'s>, problems: &mut Problems) -> Result<RmmNames<'s, 'f>, Reported> {
         let mut names = RmmNames {
             cells: Vec::new(),
             globals: file.globals.len(),
@@ -72,18 +72,18 @@ impl<'s, 'f> RmmNames<'s, 'f> {
     }
 
     /// The memory, with 0 or the nearest value where any value may be the first.
-    pub fn variables(&self) -> Vec<Variable> {
+    pub(crate) fn variables(&self) -> Vec<Variable> {
         let first = |decl: &Decl| decl.init.unwrap_or(0.clamp(decl.domain.lo, decl.domain.hi));
         self.cells.iter().map(|c| Variable { name: c.name.clone(), init: vec![first(&c.decl)] }).collect()
     }
 
     /// Was the name part of something that could not be read?
-    pub fn is_doubtful(&self, name: &str) -> bool {
+    pub(crate) fn is_doubtful(&self, name: &str) -> bool {
         self.doubtful.contains(name)
     }
 
     /// The cell that a place other than a pointer means to a process.
-    pub fn resolve(
+    pub(crate) fn resolve(
         &self,
         place: &RmmPlace<'s>,
         speaker: usize,
@@ -162,7 +162,7 @@ impl<'s, 'f> RmmNames<'s, 'f> {
     }
 
     /// The globals that an address in this range can mean.
-    pub fn pointed_at(&self, range: Interval) -> std::ops::Range<usize> {
+    pub(crate) fn pointed_at(&self, range: Interval) -> std::ops::Range<usize> {
         let lo = range.lo.max(0);
         let hi = range.hi.min(self.globals as Value - 1);
         if lo > hi { 0..0 } else { lo as usize..hi as usize + 1 }

@@ -19,7 +19,7 @@ const MAX_NESTING: usize = 100;
 /// What a token costs, with the part of the tree that it becomes.
 const STEPS: usize = 4;
 
-pub fn parse<'s>(tokens: Vec<RmmToken<'s>>, problems: &mut Problems<'s>) -> File<'s> {
+pub(crate) fn parse<'s>(tokens: Vec<RmmToken<'s>>, problems: &mut Problems<'s>) -> File<'s> {
     let mut parser =
         RmmParser { tokens, next: 0, depth: 0, operators: 0, doubtful: HashSet::new(), problems };
     let mut file = parser.file();

@@ -14,13 +14,13 @@ use super::names::{RmmCell, RmmNames};
 use crate::analysis::liveness::{Live, Watched};
 use crate::front::diagnostics::{Problem, Problems, Reported};
 use crate::model::program::{ProgramParts, ThreadParts};
-use crate::model::{Edge, Expr, Instr, Loc, Location, Program, Reg, RmwOp, ThreadId, Value, Variable};
+use crate::model::{Bytes, Edge, Expr, Instr, Loc, Location, Program, Reg, RmwOp, ThreadId, Value, Variable};
 use std::collections::HashSet;
 
 /// Values that a register or a cell may begin with.
 const MAX_VALUES: i128 = 1 << 16;
 
-pub fn with_initial_values(
+pub(crate) fn with_initial_values(
     program: Program,
     names: &RmmNames,
     problems: &mut Problems,
@@ -88,7 +88,7 @@ impl Prologue {
     fn wait(&mut self, flag: Value, thread: &mut ThreadParts) {
         thread.registers.push(free("filled", thread.registers.iter().map(|r| &r[..])));
         let dst = Reg(thread.registers.len() as u16 - 1);
-        self.0.push((Instr::Load { dst, addr: Expr::Const(flag) }, 0, String::new()));
+        self.0.push((Instr::Load { dst, addr: Expr::Const(flag), bytes: Bytes::WHOLE }, 0, String::new()));
         self.0.push((Instr::Assume(Expr::Atom(dst)), 0, String::new()));
     }
 

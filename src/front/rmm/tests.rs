@@ -103,7 +103,7 @@ fn locked_writes_and_cas_are_single_instructions() {
 #[test]
 fn fences_have_their_meaning_under_tso() {
     check("fence", &["^>$ fence"]);
-    check("ssfence; llfence", &["^>2 nop", "2>$ nop"]);
+    check("ssfence; llfence", &["^>2 fence ss", "2>$ fence ll"]);
     check("slocked write: z := 1", &["^>$ store [z], 1"]);
     check("syncrd: $b := z; syncrd: z = 2", &["^>2 load $b, [z]", "2>3 load $, [z]", "3>$ assume $ == 2"]);
 }

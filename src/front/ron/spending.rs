@@ -15,14 +15,14 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// What reading may spend, and which limit ended it.
-pub struct Purse<'l> {
+pub(crate) struct Purse<'l> {
     pub limits: &'l Limits,
     pub reached: OnceCell<Limit>,
 }
 
 impl Purse<'_> {
     /// Reads a value as it reads itself, and spends.
-    pub fn seed<'de, T: Deserialize<'de>>(&self) -> impl DeserializeSeed<'de, Value = T> {
+    pub(crate) fn seed<'de, T: Deserialize<'de>>(&self) -> impl DeserializeSeed<'de, Value = T> {
         Spending { inner: PhantomData::<T>, purse: self }
     }
 }

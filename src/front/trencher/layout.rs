@@ -31,7 +31,7 @@ enum TrencherLayout {
     Range(Interval),
 }
 
-pub fn program(threads: &[Automaton], problems: &mut Problems) -> Result<Program, Reported> {
+pub(crate) fn program(threads: &[Automaton], problems: &mut Problems) -> Result<Program, Reported> {
     let mut constants = Vec::new();
     let mut computed = false;
     for addr in threads.iter().flat_map(|t| &t.transitions).filter_map(|t| t.instr.address()) {
@@ -125,7 +125,9 @@ fn build(
         memory: layout.variables(),
         threads: threads.iter().map(|t| thread(t, layout, problems)).collect::<Result<_, _>>()?,
         properties: property.into_iter().collect(),
+        no_hang: None,
         stretches: vec![],
+        code: vec![],
     };
     problems.program(parts)
 }
@@ -189,8 +191,10 @@ fn thread(
 
 fn edge(transition: &Transition, layout: &TrencherLayout) -> Edge {
     let instr = match &transition.instr {
-        Instr::Load { dst, addr } => Instr::Load { dst: *dst, addr: layout.cell(addr) },
-        Instr::Store { addr, value } => Instr::Store { addr: layout.cell(addr), value: value.clone() },
+        Instr::Load { dst, addr, bytes } => Instr::Load { dst: *dst, addr: layout.cell(addr), bytes: *bytes },
+        Instr::Store { addr, value, bytes } => {
+            Instr::Store { addr: layout.cell(addr), value: value.clone(), bytes: *bytes }
+        }
         other => other.clone(),
     };
     let (line, text) = (transition.line, transition.text.clone());

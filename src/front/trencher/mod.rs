@@ -25,7 +25,7 @@ use crate::model::Program;
 pub fn read(source: &str, limits: &Limits) -> Result<Input, Unread> {
     let mut problems = Problems::new(source, limits);
     let program = program(source, &mut problems);
-    problems.finish(program).map(|(program, warnings)| Input { program, warnings })
+    problems.finish(program).map(|(program, warnings)| Input { program, formulas: vec![], warnings })
 }
 
 fn program<'s>(source: &'s str, problems: &mut Problems<'s>) -> Result<Program, Reported> {

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 const ITEMS: [&str; 4] = ["initial", "final", "transition", "end"];
 
 /// One thread, with states and registers in the order of their first mention.
-pub struct Automaton<'s> {
+pub(crate) struct Automaton<'s> {
     pub name: Word<'s>,
     pub states: NumberedNames<'s>,
     pub registers: NumberedNames<'s>,
@@ -26,7 +26,7 @@ pub struct Automaton<'s> {
     pub transitions: Vec<Transition>,
 }
 
-pub struct Transition {
+pub(crate) struct Transition {
     pub from: Loc,
     pub to: Loc,
     /// Addresses are as written; which cell that is comes later.
@@ -38,7 +38,7 @@ pub struct Transition {
 }
 
 #[derive(Clone, Copy)]
-pub struct Word<'s> {
+pub(crate) struct Word<'s> {
     pub text: &'s str,
     pub span: Span,
     first_on_line: bool,
@@ -46,7 +46,7 @@ pub struct Word<'s> {
 
 /// Names, each with a number and the place where it was first seen.
 #[derive(Default)]
-pub struct NumberedNames<'s> {
+pub(crate) struct NumberedNames<'s> {
     pub list: Vec<Word<'s>>,
     numbers: HashMap<&'s str, usize>,
 }
@@ -66,7 +66,7 @@ impl<'s> NumberedNames<'s> {
     }
 }
 
-pub fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> Vec<Automaton<'s>> {
+pub(crate) fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> Vec<Automaton<'s>> {
     let mut parser = TrencherParser { source, words: words(source, problems), next: 0, problems };
     parser.file()
 }

@@ -33,12 +33,14 @@ const EDGE: usize = 50;
 
 /// With `final` states where the program's question can be put so, and otherwise without, saying why.
 pub fn write(program: &Program, limits: &Limits) -> Result<String, Unwritten> {
+    crate::front::only_ours(program, FORMAT)?;
     let intervals = Intervals::of(program, limits)?;
     compose(program, &intervals, question(program, &intervals), limits)
 }
 
 /// With `final` states, or not at all: for questions of reachability.
 pub fn write_goal(program: &Program, limits: &Limits) -> Result<String, Unwritten> {
+    crate::front::only_ours(program, FORMAT)?;
     let intervals = Intervals::of(program, limits)?;
     let refused = |why| Inexpressible {
         format: FORMAT,
@@ -263,11 +265,17 @@ impl<'a> TrencherWriter<'a> {
             None => return Ok(()),
         };
         let instr = match &edge.instr {
-            Instr::Load { dst, addr } => format!("read {} {}", self.register(*dst), self.expr(edge, addr)?),
-            Instr::Store { addr, value } => {
+            Instr::Load { bytes, .. } | Instr::Store { bytes, .. } if !bytes.is_whole() => {
+                return Err(self.refuse(edge, "there every access is one of a whole cell"));
+            }
+            Instr::Load { dst, addr, .. } => {
+                format!("read {} {}", self.register(*dst), self.expr(edge, addr)?)
+            }
+            Instr::Store { addr, value, .. } => {
                 format!("write {} {}", self.expr(edge, value)?, self.expr(edge, addr)?)
             }
-            Instr::Fence => "mfence".to_string(),
+            Instr::Membarrier => return Err(self.refuse(edge, "there is no fence for all threads")),
+            instr if instr.is_fence() => "mfence".to_string(),
             Instr::Assign { dst, value } => {
                 format!("local {} {}", self.register(*dst), self.expr(edge, value)?)
             }
@@ -281,7 +289,7 @@ impl<'a> TrencherWriter<'a> {
             Instr::Rmw { dst, addr, op } => return self.locked(edge, &from, *dst, addr, op),
             Instr::Lock => "lock".to_string(),
             Instr::Unlock => "unlock".to_string(),
-            Instr::Nop => "noop".to_string(),
+            Instr::Fence | Instr::Partial(_) | Instr::Nop => "noop".to_string(),
         };
         self.transition(&from, &to, &instr);
         Ok(())
@@ -325,7 +333,10 @@ impl<'a> TrencherWriter<'a> {
             return Err(self.refuse(edge, "inside a `lock` block it would wait for its own thread"));
         }
         let mut uses_dst = false;
-        edge.instr.exprs().iter().for_each(|e| e.for_each_atom(&mut |r| uses_dst |= *r == dst));
+        edge.instr.uses(|r| uses_dst |= r == dst);
+        if let RmwOp::New(new) = op {
+            return self.modified(edge, from, (dst, addr), new);
+        }
         let old = if uses_dst { "old".to_string() } else { self.register(dst) };
         let (addr, to) = (self.expr(edge, addr)?, self.state(edge.to));
         let read = ["lock".to_string(), format!("read {old} {addr}")];
@@ -345,6 +356,7 @@ impl<'a> TrencherWriter<'a> {
                 let write = format!("write {new} {addr}");
                 self.chain(from, &to, &[read.to_vec(), rest(vec![write])].concat());
             }
+            RmwOp::New(_) => unreachable!("it was written above"),
             RmwOp::Cas { old: wanted, new } => {
                 let (wanted, new) = (self.expr(edge, wanted)?, self.expr(edge, new)?);
                 let decide = self.fresh();
@@ -354,6 +366,30 @@ impl<'a> TrencherWriter<'a> {
                 self.chain(&decide, &to, &rest(vec![format!("check != {old} {wanted}")]));
             }
         }
+        Ok(())
+    }
+
+    /// The new value is an expression over the old one, which the register gets first.
+    fn modified(
+        &mut self,
+        edge: &Edge,
+        from: &str,
+        (dst, addr): (Reg, &RegExpr),
+        new: &RegExpr,
+    ) -> Result<(), Inexpressible> {
+        if !self.divides && divides(new) {
+            return Err(self.refuse(edge, NO_DIVISION));
+        }
+        let (spelled, old, to) = (self.expr(edge, addr)?, self.register(dst), self.state(edge.to));
+        let mut moves = false;
+        addr.for_each_atom(&mut |r| moves |= *r == dst);
+        // The register changes before the cell does, so an address that it is part of is kept.
+        let keep = moves.then(|| format!("local old {spelled}"));
+        let cell = if moves { "old".to_string() } else { spelled };
+        let new = self.expr(edge, new)?;
+        let steps = ["lock".to_string(), format!("read {old} {cell}"), format!("write {new} {cell}")];
+        let steps = keep.into_iter().chain(steps).chain(["unlock".to_string()]).collect::<Vec<_>>();
+        self.chain(from, &to, &steps);
         Ok(())
     }
 
@@ -429,6 +465,14 @@ fn divided(op: BinOp, x: &str, range: Interval, by: Value) -> Option<String> {
     let reached = (1..=range.hi / by).map(|k| format!(">= {x} {}", k * by));
     let quotient = reached.reduce(|sum, more| format!("+ {sum} {more}")).unwrap_or("0".to_string());
     Some(if op == BinOp::Div { quotient } else { format!("- {x} * {by} {quotient}") })
+}
+
+fn divides(e: &RegExpr) -> bool {
+    match e {
+        Expr::Const(_) | Expr::Atom(_) => false,
+        Expr::Unary(_, a) => divides(a),
+        Expr::Binary(op, a, b) => matches!(op, BinOp::Div | BinOp::Rem) || divides(a) || divides(b),
+    }
 }
 
 /// At most so many.

@@ -6,6 +6,8 @@
 //! then properties over all of them (`query`).
 //! Everything that is wrong is reported, except that reading stops once a program unfolds to more than fits.
 
+mod datatype;
+mod formulas;
 mod inlines;
 mod instr;
 mod labels;
@@ -18,8 +20,10 @@ mod thread;
 
 use super::ast::{File, ThreadDecl, ThreadIndex};
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
+use crate::model::formula::StatedFormula;
 use crate::model::program::ProgramParts;
 use crate::model::{MAX_THREADS, SourceMap, ThreadId, Value};
+pub(super) use datatype::data_type;
 use inlines::Inlines;
 use names::{Local, TsoNames};
 use query::{Cast, Query};
@@ -27,13 +31,13 @@ use std::collections::HashMap;
 use thread::{Budget, GrowingMemory, Unroller};
 
 /// The parts of the program; where its text has come to lie is told as well if that is wanted.
-pub fn expand<'s>(
+pub(crate) fn expand<'s>(
     source: &'s str,
     file: &File<'s>,
     defines: &[(String, Value)],
     mapped: Option<&mut SourceMap>,
     problems: &mut Problems<'s>,
-) -> Result<ProgramParts, Reported> {
+) -> Result<(ProgramParts, Vec<StatedFormula>), Reported> {
     let (names, variables) = names::declare(file, defines, problems);
     let cells = variables.iter().map(|v| v.init.len()).sum();
     let mut memory = GrowingMemory { variables, cells };
@@ -52,11 +56,26 @@ pub fn expand<'s>(
         locals: Vec::new(),
         atoms: 0,
     };
-    query.check_names(&file.properties);
+    query.check_names(file);
     let properties = file.properties.iter().filter_map(|p| query.property(p).ok()).collect();
+    let formulas = file.formulas.iter().filter_map(|f| query.formula(f).ok()).collect();
     let threads = cast.threads.into_iter().map(|t| t.parts).collect();
     let stretches = problems.stretches().to_vec();
-    Ok(ProgramParts { memory: memory.variables, threads, properties, stretches })
+    let no_hang = no_hang(&file.no_hang, problems);
+    let memory = memory.variables;
+    let stated = ProgramParts { memory, threads, properties, no_hang, stretches, code: vec![] };
+    Ok((stated, formulas))
+}
+
+/// The line of the one `no hang` that there may be.
+fn no_hang(asked: &[Span], problems: &mut Problems) -> Option<u32> {
+    let (first, more) = asked.split_first()?;
+    let line = problems.line(*first);
+    for span in more {
+        let problem = Problem::error("`no hang` is asked for twice").at(*span);
+        problems.report(problem.label(format!("first on line {line}")));
+    }
+    Some(line)
 }
 
 /// What all threads unfold with.

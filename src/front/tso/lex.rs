@@ -10,7 +10,7 @@ use logos::Logos;
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\x0B\x0C]+")]
 #[logos(skip(r"(//|#)[^\r\n]*", allow_greedy = true))]
-pub enum TsoKind {
+pub(crate) enum TsoKind {
     #[token("\n")]
     #[token("\r\n")]
     Newline,
@@ -142,17 +142,25 @@ pub enum TsoKind {
     Slash,
     #[token("%")]
     Percent,
+    #[token("->")]
+    Arrow,
+    #[token("<->")]
+    DoubleArrow,
+    #[token("<>")]
+    Diamond,
     #[token("!")]
     Bang,
     #[token("~")]
     Tilde,
+    #[token("?")]
+    Question,
 
     Garbage,
     EndOfFile,
 }
 
 /// Words that cannot be names.
-pub const KEYWORDS: [&str; 26] = [
+pub(crate) const KEYWORDS: [&str; 26] = [
     "shared", "param", "thread", "end", "repeat", "in", "load", "store", "fence", "any", "assume", "assert",
     "goto", "if", "choose", "xchg", "cas", "add", "lock", "unlock", "halt", "nop", "forbid", "exists",
     "forall", "never",
@@ -160,14 +168,14 @@ pub const KEYWORDS: [&str; 26] = [
 
 /// Words that begin a statement of a thread, for suggestions. Those that are not reserved mean it only where
 /// no name could stand.
-pub const INSTRUCTIONS: [&str; 26] = [
+pub(crate) const INSTRUCTIONS: [&str; 26] = [
     "load", "store", "fence", "assume", "assert", "goto", "if", "choose", "xchg", "cas", "add", "lock",
     "unlock", "halt", "nop", "repeat", "end", "sub", "inc", "dec", "and", "or", "xor", "pause", "while",
     "local",
 ];
 
 /// Words that begin something outside threads and are reserved.
-pub const DECLARATIONS: [(&str, TsoKind); 7] = [
+pub(crate) const DECLARATIONS: [(&str, TsoKind); 7] = [
     ("shared", TsoKind::Shared),
     ("param", TsoKind::Param),
     ("thread", TsoKind::Thread),
@@ -177,17 +185,20 @@ pub const DECLARATIONS: [(&str, TsoKind); 7] = [
     ("never", TsoKind::Never),
 ];
 
+/// Those of data types, which are not reserved either.
+pub(crate) const OF_DATATYPES: [&str; 5] = ["datatype", "alloc", "init", "op", "test"];
+
 /// Those that are not reserved.
-pub const CONTEXTUAL_DECLARATIONS: [&str; 3] = ["const", "struct", "inline"];
+pub(crate) const CONTEXTUAL_DECLARATIONS: [&str; 5] = ["const", "struct", "inline", "ltl", "terminates"];
 
 #[derive(Clone, Copy, Debug)]
-pub struct TsoToken {
+pub(crate) struct TsoToken {
     pub kind: TsoKind,
     pub span: Span,
 }
 
 /// The tokens of the source; the last one is `EndOfFile`. At a limit, the file ends there.
-pub fn tokens(source: &str, problems: &mut Problems) -> Vec<TsoToken> {
+pub(crate) fn tokens(source: &str, problems: &mut Problems) -> Vec<TsoToken> {
     let mut tokens: Vec<TsoToken> = Vec::with_capacity(source.len() / 4);
     // Some editors begin a file with a byte order mark.
     let begin = source.len() - source.trim_start_matches('\u{FEFF}').len();
@@ -226,7 +237,7 @@ fn garbage(text: &str, span: Span) -> Problem {
 
 /// Why a word that begins with a digit is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadNumber {
+pub(crate) enum BadNumber {
     NotDigits,
     TooLarge,
     /// 2^63, which is a number only behind a minus sign.
@@ -234,7 +245,7 @@ pub enum BadNumber {
 }
 
 /// The value of a number. Hexadecimal and binary numbers name bit patterns, so they may use all 64 bits.
-pub fn number(text: &str) -> Result<Value, BadNumber> {
+pub(crate) fn number(text: &str) -> Result<Value, BadNumber> {
     let (digits, radix) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
         [b'0', b'b' | b'B', ..] => (&text[2..], 2),

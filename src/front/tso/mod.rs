@@ -15,8 +15,10 @@ mod print;
 pub use patch::DIALECT;
 
 use crate::front::diagnostics::{Problem, Problems, Reported};
-use crate::front::{Input, Unread};
+use crate::front::{Diagnostic, Input, Unread};
 use crate::limits::{Limit, Limits};
+use crate::model::datatype::DataType;
+use crate::model::formula::StatedFormula;
 use crate::model::{Program, SourceMap, Stretch, Value};
 
 /// Reads a program. `defines` are values for parameters, the last one counting for each.
@@ -33,7 +35,28 @@ pub fn read_spliced(
 ) -> Result<Input, Unread> {
     let mut problems = Problems::new(source, limits).with_stretches(stretches);
     let program = program(source, defines, None, &mut problems);
-    problems.finish(program).map(|(program, warnings)| Input { program, warnings })
+    problems.finish(program).map(|((program, formulas), warnings)| Input { program, formulas, warnings })
+}
+
+/// The parameters that a text declares and that can be set from outside, whatever is wrong with it otherwise.
+pub fn parameters(source: &str, limits: &Limits) -> Vec<String> {
+    let file = parse::parse(source, &mut Problems::new(source, limits));
+    let open = file.params.iter().filter(|p| p.kind == ast::ParamKind::Open);
+    open.map(|p| p.name.text.to_string()).collect()
+}
+
+/// Reads a data type and its tests.
+pub fn read_datatype(
+    source: &str,
+    stretches: &[Stretch],
+    defines: &[(String, Value)],
+    limits: &Limits,
+) -> Result<(DataType, Vec<Diagnostic>), Unread> {
+    let mut problems = Problems::new(source, limits).with_stretches(stretches);
+    let mut file = parse::parse(source, &mut problems);
+    let read = expand::data_type(source, &mut file, defines, &mut problems);
+    drop(file);
+    problems.finish(read)
 }
 
 /// Where the text of a program comes to lie in it.
@@ -49,15 +72,19 @@ fn program<'s>(
     defines: &[(String, Value)],
     mapped: Option<&mut SourceMap>,
     problems: &mut Problems<'s>,
-) -> Result<Program, Reported> {
+) -> Result<(Program, Vec<StatedFormula>), Reported> {
     let file = parse::parse(source, problems);
+    if let Some(datatype) = &file.datatype {
+        let problem = Problem::error("this is a data type, not a program").at(datatype.name.span);
+        return Err(problems.report(problem.help("`overtake datatype` asks about its tests")));
+    }
     if file.threads.is_empty() && !problems.has_errors() {
         let problem = Problem::error("there are no threads in this file");
         problems.report(problem.help("a program looks like `thread p0; nop; end`"));
     }
-    let parts = expand::expand(source, &file, defines, mapped, problems)?;
+    let (parts, formulas) = expand::expand(source, &file, defines, mapped, problems)?;
     drop(file);
-    if problems.has_errors() { Err(Reported) } else { problems.program(parts) }
+    if problems.has_errors() { Err(Reported) } else { Ok((problems.program(parts)?, formulas)) }
 }
 
 /// The program as text that [`read`] takes back.

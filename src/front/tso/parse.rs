@@ -12,8 +12,10 @@
 mod blocks;
 mod body;
 mod cursor;
+mod datatype;
 mod expr;
 mod hints;
+mod temporal;
 
 use super::ast::*;
 use super::lex::{self, TsoKind, TsoToken};
@@ -23,9 +25,11 @@ use crate::model::PropertyKind;
 /// Each one multiplies the cases of a property.
 const MAX_QUANTIFIERS: usize = 8;
 
-pub fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> File<'s> {
+pub(crate) fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> File<'s> {
     let tokens = lex::tokens(source, problems);
-    let mut parser = TsoParser { source, tokens, landmarks: Vec::new(), next: 0, depth: 0, problems };
+    let mut parser =
+        TsoParser { source, tokens, landmarks: Vec::new(), next: 0, depth: 0, is_datatype: false, problems };
+    parser.is_datatype = parser.begins_datatype();
     parser.landmarks = (0..parser.tokens.len()).filter(|&i| parser.is_landmark(i)).collect();
     parser.file()
 }
@@ -39,11 +43,24 @@ enum Declaration {
     Inline,
     Thread,
     Property(PropertyKind),
+    Formula,
+    Terminates,
+    NoHang,
+    DataType,
+    Alloc,
+    Init,
+    Operation,
+    Test,
 }
 
 impl Declaration {
-    fn named(word: &str) -> Option<Declaration> {
+    fn named(word: &str, is_datatype: bool) -> Option<Declaration> {
         Some(match word {
+            "datatype" if is_datatype => Declaration::DataType,
+            "alloc" if is_datatype => Declaration::Alloc,
+            "init" if is_datatype => Declaration::Init,
+            "op" if is_datatype => Declaration::Operation,
+            "test" if is_datatype => Declaration::Test,
             "shared" => Declaration::Shared,
             "param" => Declaration::Param(ParamKind::Open),
             "const" => Declaration::Param(ParamKind::Fixed),
@@ -54,6 +71,8 @@ impl Declaration {
             "exists" => Declaration::Property(PropertyKind::Exists),
             "forall" => Declaration::Property(PropertyKind::Forall),
             "never" => Declaration::Property(PropertyKind::Never),
+            "ltl" => Declaration::Formula,
+            "terminates" => Declaration::Terminates,
             _ => return None,
         })
     }
@@ -65,6 +84,8 @@ struct TsoParser<'s, 'p> {
     /// The places where threads and the like begin and end.
     landmarks: Vec<usize>,
     next: usize,
+    /// Does the file describe a data type?
+    is_datatype: bool,
     /// How many calls deep the expression being read is nested.
     depth: usize,
     problems: &'p mut Problems<'s>,
@@ -96,14 +117,19 @@ impl<'s> TsoParser<'s, '_> {
     /// The declaration that begins here, be it misspelt.
     fn declaration_word(&mut self) -> Option<Declaration> {
         let word = self.text();
-        if let Some(declaration) = Declaration::named(word) {
+        if let Some(declaration) = Declaration::named(word, self.is_datatype) {
             return Some(declaration);
+        }
+        let text = |token: &TsoToken| &self.source[token.span.start..token.span.end];
+        if word == "no" && self.tokens.get(self.next + 1).map(text) == Some("hang") {
+            return Some(Declaration::NoHang);
         }
         if self.kind() != TsoKind::Name || !matches!(self.kind_after(1), TsoKind::Name | TsoKind::LeftBracket)
         {
             return None;
         }
         let known = lex::DECLARATIONS.iter().map(|(w, _)| *w).chain(lex::CONTEXTUAL_DECLARATIONS);
+        let known = known.chain(lex::OF_DATATYPES.into_iter().filter(|_| self.is_datatype));
         let meant = self.problems.nearest(word, known)?;
         let span = self.span();
         self.problems.report(
@@ -111,7 +137,7 @@ impl<'s> TsoParser<'s, '_> {
                 .at(span)
                 .suggest(Some(meant.clone())),
         );
-        Declaration::named(&meant)
+        Declaration::named(&meant, self.is_datatype)
     }
 
     fn declaration(&mut self, declaration: Declaration, file: &mut File<'s>) {
@@ -129,6 +155,20 @@ impl<'s> TsoParser<'s, '_> {
                 Ok(())
             }
             Declaration::Property(kind) => self.property(kind, file),
+            Declaration::Formula => self.formula_declaration(file),
+            Declaration::Terminates => self.terminates(file),
+            Declaration::NoHang => self.no_hang(file),
+            Declaration::DataType => self.datatype_name(file),
+            Declaration::Alloc => self.alloc(file),
+            Declaration::Init => {
+                self.init_body(file);
+                Ok(())
+            }
+            Declaration::Operation => {
+                self.operation(file);
+                Ok(())
+            }
+            Declaration::Test => self.test(file),
         };
         if done.is_err() {
             self.skip_line();
@@ -244,6 +284,15 @@ impl<'s> TsoParser<'s, '_> {
     fn property(&mut self, kind: PropertyKind, file: &mut File<'s>) -> Parsed<()> {
         let start = self.span();
         self.bump();
+        let (name, quantifiers) = self.property_head()?;
+        let body = self.condition()?;
+        let span = start.to(self.last_span());
+        file.properties.push(Property { kind, name, quantifiers, body, span });
+        self.end_of_statement()
+    }
+
+    /// The name, if there is one, and the quantifiers.
+    fn property_head(&mut self) -> Parsed<(Option<Name<'s>>, Vec<Quantifier<'s>>)> {
         let name = match (self.kind(), self.kind_after(1)) {
             (TsoKind::Name, TsoKind::Colon) => Some(self.name("the property's name")?),
             _ => None,
@@ -259,9 +308,15 @@ impl<'s> TsoParser<'s, '_> {
             }
             quantifiers.push(quantifier);
         }
-        let body = self.condition()?;
-        let span = start.to(self.last_span());
-        file.properties.push(Property { kind, name, quantifiers, body, span });
+        Ok((name, quantifiers))
+    }
+
+    /// `no hang`
+    fn no_hang(&mut self, file: &mut File<'s>) -> Parsed<()> {
+        let start = self.span();
+        self.bump();
+        self.bump();
+        file.no_hang.push(start.to(self.last_span()));
         self.end_of_statement()
     }
 
@@ -273,6 +328,7 @@ impl<'s> TsoParser<'s, '_> {
             "all" => HowMany::All,
             "two" => HowMany::Two,
             "some" => HowMany::Some,
+            _ if self.is_temporal() => return Ok(None),
             word => {
                 let meant = self.problems.nearest(word, ["all", "two", "some"]);
                 let problem = Problem::error(format!("unknown quantifier `{}`", shorten(word)))

@@ -10,7 +10,9 @@ mod plain;
 use crate::front::const_fold;
 use crate::limits::{Limit, Limits, Text};
 use crate::model::program::{ProgramParts, ThreadParts};
-use crate::model::{Atom, Edge, Instr, Loc, Pred, Program, Property, Reg, RegExpr, Value, Variable};
+use crate::model::{
+    Atom, Edge, FenceKinds, Instr, Loc, Pred, Program, Property, Reg, RegExpr, Value, Variable,
+};
 use std::collections::HashSet;
 use std::fmt::{self, Write};
 
@@ -20,7 +22,7 @@ const WIDTH: usize = 100;
 /// What a location costs, in steps, beside its text.
 const LOCATION: usize = 16;
 
-pub fn write(program: &Program, limits: &Limits) -> Result<String, Limit> {
+pub(crate) fn write(program: &Program, limits: &Limits) -> Result<String, Limit> {
     let mut parts = plain::plain(program, limits)?;
     label_targets(&mut parts, limits)?;
     Text::of(limits, |text| write_parts(&parts, text))
@@ -40,6 +42,9 @@ fn write_parts(parts: &ProgramParts, text: &mut Text) -> fmt::Result {
             text.write_str("\n")?;
         }
         writeln!(text, "{}", property_text(property, parts, &memory))?;
+    }
+    if parts.no_hang.is_some() {
+        writeln!(text, "\nno hang")?;
     }
     Ok(())
 }
@@ -225,9 +230,14 @@ impl ThreadText<'_> {
     fn instr(&self, instr: &Instr) -> String {
         let reg = |r: &Reg| &self.thread.registers[r.index()];
         match instr {
-            Instr::Load { dst, addr } => format!("load {}, [{}]", reg(dst), self.address(addr)),
-            Instr::Store { addr, value } => format!("store [{}], {}", self.address(addr), self.expr(value)),
+            Instr::Load { dst, addr, bytes } => format!("load {}, [{}{bytes}]", reg(dst), self.address(addr)),
+            Instr::Store { addr, value, bytes } => {
+                format!("store [{}{bytes}], {}", self.address(addr), self.expr(value))
+            }
             Instr::Fence => "fence".to_string(),
+            Instr::Partial(FenceKinds::NONE) => "nop".to_string(),
+            Instr::Partial(kinds) => format!("fence {}", kinds.words()),
+            Instr::Membarrier => "membarrier".to_string(),
             Instr::Assign { dst, value } => format!("{} = {}", reg(dst), self.expr(value)),
             Instr::Any { dst, lo, hi } => format!("{} = any({lo}..={hi})", reg(dst)),
             Instr::Assume(e) => format!("assume {}", self.expr(e)),

@@ -2,7 +2,7 @@
 
 /// What arithmetic leaves behind for jumps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Flag {
+pub(crate) enum Flag {
     /// The result is 0.
     Zero,
     /// The result is negative.
@@ -17,9 +17,9 @@ pub enum Flag {
 }
 
 impl Flag {
-    pub const ALL: [Flag; 5] = [Flag::Zero, Flag::Sign, Flag::Carry, Flag::Overflow, Flag::Less];
+    pub(crate) const ALL: [Flag; 5] = [Flag::Zero, Flag::Sign, Flag::Carry, Flag::Overflow, Flag::Less];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Flag::Zero => "ZF",
             Flag::Sign => "SF",
@@ -30,20 +30,20 @@ impl Flag {
     }
 
     /// The flag that a test may ask for by name.
-    pub fn named(name: &str) -> Option<Flag> {
+    pub(crate) fn named(name: &str) -> Option<Flag> {
         Flag::ALL.into_iter().find(|f| *f != Flag::Less && f.name().eq_ignore_ascii_case(name))
     }
 }
 
 /// When a conditional instruction acts: one of these flags is set, or none of them is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Condition {
+pub(crate) struct Condition {
     pub flags: &'static [Flag],
     pub set: bool,
 }
 
 /// The conditions by the letters behind `j`, `set` and `cmov`.
-pub fn condition(letters: &str) -> Option<Condition> {
+pub(crate) fn condition(letters: &str) -> Option<Condition> {
     let (flags, set): (&'static [Flag], bool) = match letters {
         "e" | "z" => (&[Flag::Zero], true),
         "ne" | "nz" => (&[Flag::Zero], false),

@@ -3,9 +3,10 @@
 //! Tables and nothing else: what an instruction does is `lower`'s business.
 
 use super::flags::{Condition, condition};
+use crate::model::FenceKinds;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub(crate) enum Op {
     Mov,
     /// The source may be narrower; it is filled up with zeros or with its sign.
     Extend {
@@ -26,13 +27,15 @@ pub enum Op {
     Set(Condition),
     MoveIf(Condition),
     Fence,
+    /// LFENCE, SFENCE
+    Partial(FenceKinds),
     Nop,
     Ret,
 }
 
 /// Destination and source to a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Two {
+pub(crate) enum Two {
     Add,
     Sub,
     And,
@@ -45,7 +48,7 @@ pub enum Two {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum One {
+pub(crate) enum One {
     Inc,
     Dec,
     Neg,
@@ -53,7 +56,7 @@ pub enum One {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shift {
+pub(crate) enum Shift {
     Left,
     Right,
     Arithmetic,
@@ -61,7 +64,7 @@ pub enum Shift {
 
 /// A bit is read into the carry flag, and then:
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bit {
+pub(crate) enum Bit {
     Keep,
     Set,
     Reset,
@@ -70,7 +73,7 @@ pub enum Bit {
 
 impl Op {
     /// May it have a `LOCK` before it, if its destination is memory?
-    pub fn may_lock(self) -> bool {
+    pub(crate) fn may_lock(self) -> bool {
         match self {
             Op::Two(two) => !matches!(two, Two::Cmp | Two::Test),
             Op::Bit(bit) => bit != Bit::Keep,
@@ -80,9 +83,9 @@ impl Op {
     }
 
     /// How few operands it takes, and how many.
-    pub fn operands(self) -> (usize, usize) {
+    pub(crate) fn operands(self) -> (usize, usize) {
         match self {
-            Op::Nop | Op::Ret | Op::Fence => (0, 0),
+            Op::Nop | Op::Ret | Op::Fence | Op::Partial(_) => (0, 0),
             Op::Jump(_) | Op::One(_) | Op::Set(_) => (1, 1),
             Op::Shift(_) => (1, 2),
             _ => (2, 2),
@@ -90,7 +93,7 @@ impl Op {
     }
 
     /// What has to hold for it to act.
-    pub fn condition(self) -> Option<Condition> {
+    pub(crate) fn condition(self) -> Option<Condition> {
         match self {
             Op::Jump(condition) => condition,
             Op::Set(condition) | Op::MoveIf(condition) => Some(condition),
@@ -100,18 +103,18 @@ impl Op {
 }
 
 /// The instructions, for whoever used another one.
-pub const SUPPORTED: &str = "MOV MOVZX MOVSX LEA XCHG ADD SUB IMUL AND OR XOR CMP TEST INC DEC NEG NOT SHL SHR SAR \
+pub(crate) const SUPPORTED: &str = "MOV MOVZX MOVSX LEA XCHG ADD SUB IMUL AND OR XOR CMP TEST INC DEC NEG NOT SHL SHR SAR \
                              BT BTS BTR BTC XADD CMPXCHG JMP Jcc SETcc CMOVcc MFENCE LFENCE SFENCE NOP PAUSE RET";
 
 /// All mnemonics that have a fixed spelling, for suggestions.
-pub const MNEMONICS: [&str; 42] = [
+pub(crate) const MNEMONICS: [&str; 42] = [
     "mov", "movzx", "movsx", "lea", "xchg", "add", "sub", "imul", "and", "or", "xor", "cmp", "test", "inc",
     "dec", "neg", "not", "shl", "shr", "sar", "bt", "bts", "btr", "btc", "xadd", "cmpxchg", "jmp", "je",
     "jne", "jl", "jle", "jg", "jge", "jb", "ja", "mfence", "lfence", "sfence", "nop", "pause", "ret", "lock",
 ];
 
 /// What a mnemonic means, with the width that its last letter gives.
-pub fn mnemonic(word: &str) -> Option<(Op, Option<u32>)> {
+pub(crate) fn mnemonic(word: &str) -> Option<(Op, Option<u32>)> {
     let word = word.to_ascii_lowercase();
     if let Some(op) = plain(&word).or_else(|| conditional(&word)) {
         return Some((op, None));
@@ -138,7 +141,7 @@ fn suffix(letter: u8) -> Option<u32> {
 }
 
 fn has_widths(op: Op) -> bool {
-    !matches!(op, Op::Jump(_) | Op::Set(_) | Op::Fence | Op::Extend { .. })
+    !matches!(op, Op::Jump(_) | Op::Set(_) | Op::Fence | Op::Partial(_) | Op::Extend { .. })
 }
 
 fn plain(word: &str) -> Option<Op> {
@@ -172,7 +175,9 @@ fn plain(word: &str) -> Option<Op> {
         "jmp" => Op::Jump(None),
         "mfence" => Op::Fence,
         // Under TSO loads stay in order, and so do stores: these two have nothing left to do.
-        "lfence" | "sfence" | "nop" | "pause" | "endbr32" | "endbr64" => Op::Nop,
+        "lfence" => Op::Partial(FenceKinds::LFENCE),
+        "sfence" => Op::Partial(FenceKinds::SFENCE),
+        "nop" | "pause" | "endbr32" | "endbr64" => Op::Nop,
         "ret" | "retq" => Op::Ret,
         _ => return None,
     })

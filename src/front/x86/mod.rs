@@ -15,18 +15,18 @@ mod registers;
 mod value;
 mod width;
 
-pub use flags::Flag;
-pub use lower::{Form, Lowering, Resolver};
-pub use mnemonics::{Bit, MNEMONICS, Op, SUPPORTED, Two, mnemonic};
-pub use operands::{Instruction, Mem, Operand};
-pub use overflow::{BitBound, nothing_is_cut_off};
-pub use registers::{EAX, Gpr, GprPart, Own, POINTER, ThreadRegisters, register};
-pub use value::{fits, fitted};
-pub use width::{DEFAULT_BITS, Widths, check, settle, tells_width};
+pub(crate) use flags::Flag;
+pub(crate) use lower::{Form, Lowering, Resolver};
+pub(crate) use mnemonics::{Bit, MNEMONICS, Op, SUPPORTED, Two, mnemonic};
+pub(crate) use operands::{Instruction, Mem, Operand};
+pub(crate) use overflow::{BitBound, nothing_is_cut_off};
+pub(crate) use registers::{EAX, Gpr, GprPart, Own, POINTER, ThreadRegisters, register};
+pub(crate) use value::{fits, fitted};
+pub(crate) use width::{DEFAULT_BITS, Widths, check, settle, tells_width};
 
 /// How wide registers are, and how many of them there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arch {
+pub(crate) enum Arch {
     /// 32 bits.
     X86,
     /// 64 bits.
@@ -35,7 +35,7 @@ pub enum Arch {
 
 impl Arch {
     /// Bits of a whole register.
-    pub fn bits(self) -> u32 {
+    pub(crate) fn bits(self) -> u32 {
         match self {
             Arch::X86 => 32,
             Arch::X86_64 => 64,

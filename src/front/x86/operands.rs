@@ -6,7 +6,7 @@ use crate::front::diagnostics::Span;
 use crate::model::Value;
 
 /// An instruction whose operands name memory and labels by symbols `S`.
-pub struct Instruction<S> {
+pub(crate) struct Instruction<S> {
     pub op: Op,
     pub locked: bool,
     /// The width that the mnemonic gives; once it is settled, that of the instruction.
@@ -19,7 +19,7 @@ pub struct Instruction<S> {
 }
 
 #[derive(Clone, Debug)]
-pub enum Operand<S> {
+pub(crate) enum Operand<S> {
     Const(Value),
     /// The address of a symbol, as a value.
     AddressOf(S),
@@ -30,7 +30,7 @@ pub enum Operand<S> {
 
 /// A place in memory: the sum of what is there.
 #[derive(Clone, Debug)]
-pub struct Mem<S> {
+pub(crate) struct Mem<S> {
     pub symbol: Option<S>,
     pub offset: Value,
     pub base: Option<GprPart>,
@@ -41,7 +41,7 @@ pub struct Mem<S> {
 
 impl<S> Instruction<S> {
     /// May it have a `LOCK` before it?
-    pub fn may_lock(&self) -> bool {
+    pub(crate) fn may_lock(&self) -> bool {
         let is_mem = |(operand, _): &(Operand<S>, Span)| matches!(operand, Operand::Mem(_));
         let either = matches!(self.op, Op::Xchg | Op::Cmpxchg | Op::Xadd);
         let places = if either { &self.operands[..] } else { &self.operands[..self.operands.len().min(1)] };
@@ -57,12 +57,12 @@ impl<S> Default for Mem<S> {
 
 impl<S> Mem<S> {
     /// Is it the same place whatever registers hold?
-    pub fn is_direct(&self) -> bool {
+    pub(crate) fn is_direct(&self) -> bool {
         self.base.is_none() && self.index.is_none()
     }
 
     /// The registers that it is made from.
-    pub fn parts(&self) -> impl Iterator<Item = GprPart> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = GprPart> {
         self.base.into_iter().chain(self.index.map(|(part, _)| part))
     }
 }

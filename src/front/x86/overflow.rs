@@ -13,7 +13,7 @@ use petgraph::algo::kosaraju_scc;
 use std::collections::BTreeSet;
 
 /// Do all values keep within these widths by themselves, whatever happens?
-pub fn nothing_is_cut_off(program: &Program, widths: &BTreeSet<u32>, arch: Arch) -> bool {
+pub(crate) fn nothing_is_cut_off(program: &Program, widths: &BTreeSet<u32>, arch: Arch) -> bool {
     let Some(bound) = BitBound::of(program) else { return false };
     widths.iter().all(|&bits| match bits == arch.bits() {
         true => bound.bits < bits,
@@ -23,7 +23,7 @@ pub fn nothing_is_cut_off(program: &Program, widths: &BTreeSet<u32>, arch: Arch)
 
 /// All values of a program, at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BitBound {
+pub(crate) struct BitBound {
     /// They lie between -2^bits and 2^bits, without the latter.
     pub bits: u32,
     pub negative: bool,
@@ -31,7 +31,7 @@ pub struct BitBound {
 
 impl BitBound {
     /// A bound on all registers and cells, if there is one.
-    pub fn of(program: &Program) -> Option<BitBound> {
+    pub(crate) fn of(program: &Program) -> Option<BitBound> {
         let mut all = BitBound { bits: 0, negative: false };
         program.initial_memory().iter().for_each(|v| all.include(*v));
         let mut growth = 0;
@@ -71,7 +71,7 @@ fn on_cycles(thread: &Thread) -> impl Fn(EdgeId) -> bool {
 fn made(instr: &Instr, all: &mut BitBound) -> Option<u32> {
     match instr {
         Instr::Assign { value, .. } | Instr::Store { value, .. } => grown(value, all),
-        Instr::Rmw { op: RmwOp::Swap(v) | RmwOp::Cas { new: v, .. }, .. } => grown(v, all),
+        Instr::Rmw { op: RmwOp::Swap(v) | RmwOp::New(v) | RmwOp::Cas { new: v, .. }, .. } => grown(v, all),
         Instr::Rmw { op: RmwOp::And(v) | RmwOp::Or(v) | RmwOp::Xor(v), .. } => grown(v, all),
         Instr::Rmw { op: RmwOp::Add(v), .. } => Some(grown(v, all)? + 1),
         Instr::Any { .. } => None,

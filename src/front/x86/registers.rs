@@ -8,19 +8,19 @@ use std::collections::HashMap;
 
 /// A general register, by its place in the order in which states show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Gpr(pub u8);
+pub(crate) struct Gpr(pub u8);
 
-pub const EAX: Gpr = Gpr(0);
+pub(crate) const EAX: Gpr = Gpr(0);
 
 /// The instruction pointer. As for herd it is a register that instructions do not touch and do not move, so
 /// it keeps the value that a test gives it.
-pub const POINTER: Gpr = Gpr(16);
+pub(crate) const POINTER: Gpr = Gpr(16);
 
 const LETTERS: [&str; 8] = ["ax", "bx", "cx", "dx", "si", "di", "bp", "sp"];
 
 /// A register or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GprPart {
+pub(crate) struct GprPart {
     pub gpr: Gpr,
     pub bits: u32,
     /// The place of its lowest bit: 8 for `ah` and its like.
@@ -29,7 +29,7 @@ pub struct GprPart {
 
 impl Gpr {
     /// The name of the whole register, as final states show it.
-    pub fn name(self, arch: Arch) -> String {
+    pub(crate) fn name(self, arch: Arch) -> String {
         match (arch, LETTERS.get(self.0 as usize)) {
             (Arch::X86, _) if self == POINTER => "EIP".to_string(),
             (Arch::X86_64, _) if self == POINTER => "rip".to_string(),
@@ -42,7 +42,7 @@ impl Gpr {
 
 impl GprPart {
     /// The name of the part, as instructions write it.
-    pub fn name(self, arch: Arch) -> String {
+    pub(crate) fn name(self, arch: Arch) -> String {
         let name = match (LETTERS.get(self.gpr.0 as usize), self.bits) {
             (Some(letters), 64) => format!("r{letters}"),
             (Some(letters), 32) => format!("e{letters}"),
@@ -59,7 +59,7 @@ impl GprPart {
 }
 
 /// The register with this name, in any case.
-pub fn register(name: &str, arch: Arch) -> Option<GprPart> {
+pub(crate) fn register(name: &str, arch: Arch) -> Option<GprPart> {
     let name = name.to_ascii_lowercase();
     let part = lettered(&name).or_else(|| numbered(&name))?;
     let exists = arch == Arch::X86_64 || part.bits <= 32 && part.gpr.0 < 8;
@@ -96,7 +96,7 @@ fn numbered(name: &str) -> Option<GprPart> {
 
 /// Something of a thread that has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Own {
+pub(crate) enum Own {
     Gpr(Gpr),
     Flag(Flag),
 }
@@ -111,7 +111,7 @@ enum Slot {
 
 /// The registers that a thread has in the model, in the order in which they were first needed.
 #[derive(Default)]
-pub struct ThreadRegisters {
+pub(crate) struct ThreadRegisters {
     slots: HashMap<Slot, Reg>,
     pub names: Vec<String>,
 }
@@ -126,14 +126,14 @@ impl ThreadRegisters {
         reg
     }
 
-    pub fn own(&mut self, own: Own, arch: Arch) -> Reg {
+    pub(crate) fn own(&mut self, own: Own, arch: Arch) -> Reg {
         self.get(Slot::Own(own), || match own {
             Own::Gpr(gpr) => gpr.name(arch),
             Own::Flag(flag) => flag.name().to_string(),
         })
     }
 
-    pub fn temporary(&mut self, n: u8) -> Reg {
+    pub(crate) fn temporary(&mut self, n: u8) -> Reg {
         self.get(Slot::Temporary(n), || format!("t{n}"))
     }
 }

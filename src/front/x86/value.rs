@@ -8,7 +8,7 @@ use crate::front::const_fold;
 use crate::model::{BinOp, Expr, RegExpr, UnOp, Value};
 
 /// The number with these low bits that stands for them in the model.
-pub fn fitted(value: Value, bits: u32, arch: Arch) -> Value {
+pub(crate) fn fitted(value: Value, bits: u32, arch: Arch) -> Value {
     let unused = 64 - bits;
     match bits == arch.bits() {
         true => value << unused >> unused,
@@ -17,31 +17,31 @@ pub fn fitted(value: Value, bits: u32, arch: Arch) -> Value {
 }
 
 /// Can the number be written with so many bits, with or without a sign?
-pub fn fits(value: Value, bits: u32) -> bool {
+pub(crate) fn fits(value: Value, bits: u32) -> bool {
     let unused = 64 - bits;
     value << unused >> unused == value || ((value as u64) << unused >> unused) as Value == value
 }
 
-pub fn unary(op: UnOp, a: RegExpr) -> RegExpr {
+pub(crate) fn unary(op: UnOp, a: RegExpr) -> RegExpr {
     const_fold::unary(op, a)
 }
 
-pub fn binary(op: BinOp, a: RegExpr, b: RegExpr) -> RegExpr {
+pub(crate) fn binary(op: BinOp, a: RegExpr, b: RegExpr) -> RegExpr {
     const_fold::binary(op, a, b).expect("nothing here divides by zero")
 }
 
 /// One of two values; the condition is 0 or 1.
-pub fn choose(condition: RegExpr, yes: RegExpr, no: RegExpr) -> RegExpr {
+pub(crate) fn choose(condition: RegExpr, yes: RegExpr, no: RegExpr) -> RegExpr {
     let not = unary(UnOp::Not, condition.clone());
     binary(BinOp::Add, binary(BinOp::Mul, condition, yes), binary(BinOp::Mul, not, no))
 }
 
-pub fn less_than_zero(e: RegExpr) -> RegExpr {
+pub(crate) fn less_than_zero(e: RegExpr) -> RegExpr {
     binary(BinOp::Lt, e, Expr::Const(0))
 }
 
 /// The low bits of a value, `fitted`.
-pub fn cut(e: RegExpr, bits: u32, arch: Arch) -> RegExpr {
+pub(crate) fn cut(e: RegExpr, bits: u32, arch: Arch) -> RegExpr {
     match bits {
         64 => e,
         _ if bits == arch.bits() => sign_extended(e, bits),
@@ -49,18 +49,18 @@ pub fn cut(e: RegExpr, bits: u32, arch: Arch) -> RegExpr {
     }
 }
 
-pub fn sign_extended(e: RegExpr, bits: u32) -> RegExpr {
+pub(crate) fn sign_extended(e: RegExpr, bits: u32) -> RegExpr {
     let unused = || Expr::Const(Value::from(64 - bits));
     binary(BinOp::Shr, binary(BinOp::Shl, e, unused()), unused())
 }
 
 /// A `fitted` value as a signed number.
-pub fn with_sign(e: RegExpr, bits: u32, arch: Arch) -> RegExpr {
+pub(crate) fn with_sign(e: RegExpr, bits: u32, arch: Arch) -> RegExpr {
     if bits == arch.bits() { e } else { sign_extended(e, bits) }
 }
 
 /// Is the one less than the other, both as numbers without sign?
-pub fn unsigned_less(a: RegExpr, b: RegExpr, bits: u32, arch: Arch) -> RegExpr {
+pub(crate) fn unsigned_less(a: RegExpr, b: RegExpr, bits: u32, arch: Arch) -> RegExpr {
     let plain = |e: RegExpr| match bits {
         // Turning the highest bit round maps the order without sign to that with sign.
         64 => binary(BinOp::BitXor, e, Expr::Const(Value::MIN)),

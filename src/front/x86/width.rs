@@ -11,10 +11,10 @@ use crate::front::diagnostics::{Problem, Problems, Reported, Span};
 use crate::model::Value;
 
 /// The width of whatever nothing tells the width of.
-pub const DEFAULT_BITS: u32 = 32;
+pub(crate) const DEFAULT_BITS: u32 = 32;
 
 /// How wide memory is, as far as it is known, for a front end that finds that out from the instructions.
-pub trait Widths {
+pub(crate) trait Widths {
     type Symbol: Copy;
     /// What to write where the width of an operand cannot be told.
     const UNCLEAR: &'static str;
@@ -33,7 +33,7 @@ pub trait Widths {
 }
 
 /// Is the instruction as wide as it is, whatever the widths of locations are?
-pub fn tells_width<S>(i: &Instruction<S>) -> bool {
+pub(crate) fn tells_width<S>(i: &Instruction<S>) -> bool {
     let tells = |n: usize| match &i.operands.get(n) {
         Some((Operand::Reg(_), _)) => true,
         Some((Operand::Mem(mem), _)) => mem.bits.is_some(),
@@ -48,7 +48,7 @@ pub fn tells_width<S>(i: &Instruction<S>) -> bool {
 }
 
 /// Refuses what the processor would not take, and what `lower` has no steps for.
-pub fn check<S>(i: &Instruction<S>, problems: &mut Problems) -> Result<(), Reported> {
+pub(crate) fn check<S>(i: &Instruction<S>, problems: &mut Problems) -> Result<(), Reported> {
     use Operand::{AddressOf, Const, Label, Mem, Reg};
     let mut refuse = |at: Span, why: String| Err(problems.report(Problem::error(why).at(at)));
     let places: Vec<Span> = i.operands.iter().filter(|(o, _)| matches!(o, Mem(_))).map(|(_, s)| *s).collect();
@@ -91,13 +91,13 @@ pub fn check<S>(i: &Instruction<S>, problems: &mut Problems) -> Result<(), Repor
 }
 
 /// Settles how wide a sensible instruction is, and tells of its accesses.
-pub fn settle<W: Widths>(
+pub(crate) fn settle<W: Widths>(
     i: &mut Instruction<W::Symbol>,
     memory: &mut W,
     problems: &mut Problems,
 ) -> Result<(), Reported> {
     let from = match i.op {
-        Op::Jump(_) | Op::Fence | Op::Nop | Op::Ret => return Ok(()),
+        Op::Jump(_) | Op::Fence | Op::Partial(_) | Op::Nop | Op::Ret => return Ok(()),
         Op::Extend { signed, from } => {
             let from = match from.or(width_of(&i.operands[1].0, memory)) {
                 Some(from) => from,

@@ -35,7 +35,7 @@ const MOST_CELLS: usize = 62;
 
 /// Threads that may be permuted, and what moves with them.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub(crate) struct Group {
     /// In ascending order.
     pub members: Vec<usize>,
     /// Each a cell for every member.
@@ -45,7 +45,7 @@ pub struct Group {
 }
 
 /// All groups of a program, and the sort of each slot.
-pub fn groups(code: &Compiled) -> (Vec<Group>, Vec<u32>) {
+pub(crate) fn groups(code: &Compiled) -> (Vec<Group>, Vec<u32>) {
     let threads = code.threads.len();
     if threads > MOST_THREADS || code.cells > MOST_CELLS {
         return (vec![], vec![]);

@@ -9,7 +9,7 @@ use petgraph::unionfind::UnionFind;
 pub(super) struct Sorts(UnionFind<u32>);
 
 impl Sorts {
-    pub fn of(code: &Compiled) -> Sorts {
+    pub(crate) fn of(code: &Compiled) -> Sorts {
         let mut sorts = Sorts(UnionFind::new(code.memory + code.cells));
         for instr in code.threads.iter().flat_map(CThread::instrs) {
             sorts.learn(code, instr);
@@ -28,7 +28,7 @@ impl Sorts {
     }
 
     /// Per slot its sort.
-    pub fn into_labels(self) -> Vec<u32> {
+    pub(crate) fn into_labels(self) -> Vec<u32> {
         self.0.into_labeling()
     }
 
@@ -58,14 +58,14 @@ impl Sorts {
         }
         match instr {
             CInstr::Assign { dst, value: Code::Slot(s) } => self.join(*dst, *s),
-            CInstr::Load { dst, addr } => self.join_cells(code, *dst, addr),
-            CInstr::Store { addr, value } => self.store(code, addr, value),
+            CInstr::Load { dst, addr, .. } => self.join_cells(code, *dst, addr),
+            CInstr::Store { addr, value, .. } => self.store(code, addr, value),
             CInstr::Rmw { dst, addr, op } => {
                 self.join_cells(code, *dst, addr);
                 match op {
                     Modify::Swap(v) => self.store(code, addr, v),
                     Modify::Cas { old, new } => [old, new].iter().for_each(|v| self.store(code, addr, v)),
-                    Modify::Add(_) | Modify::Bits(..) => {}
+                    Modify::Add(_) | Modify::Bits(..) | Modify::New(_) => {}
                 }
             }
             _ => {}
@@ -91,7 +91,7 @@ impl Sorts {
 
     /// Threads that may change places have the same sorts, and so have the cells that they touch in the same
     /// place.
-    pub fn join_threads(&mut self, code: &Compiled, t: usize, u: usize) {
+    pub(crate) fn join_threads(&mut self, code: &Compiled, t: usize, u: usize) {
         for (r, s) in code.registers(t).zip(code.registers(u)) {
             self.join(r as u32, s as u32);
         }

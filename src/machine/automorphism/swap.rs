@@ -6,7 +6,7 @@
 use super::super::compile::{CClause, CInstr, CThread, Code, Compiled, Fold, Modify, Node, SlotAtom};
 use super::sorts::cell_slot;
 use crate::analysis::access::Access;
-use crate::model::{BinOp, Expr, UnOp, Value};
+use crate::model::{BinOp, Bytes, Expr, UnOp, Value};
 use crate::query::When;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ enum Use {
 
 impl<'a> Swap<'a> {
     /// The swap that the two threads propose, if it is an automorphism.
-    pub fn checked(code: &'a Compiled, sorts: &'a [u32], a: usize, b: usize) -> Option<Swap<'a>> {
+    pub(crate) fn checked(code: &'a Compiled, sorts: &'a [u32], a: usize, b: usize) -> Option<Swap<'a>> {
         let mut swap = Swap {
             code,
             sorts,
@@ -73,11 +73,11 @@ impl<'a> Swap<'a> {
         }
     }
 
-    pub fn cell(&self, cell: u32) -> u32 {
+    pub(crate) fn cell(&self, cell: u32) -> u32 {
         self.cells.get(&cell).copied().unwrap_or(cell)
     }
 
-    pub fn value(&self, sort: u32, v: Value) -> Value {
+    pub(crate) fn value(&self, sort: u32, v: Value) -> Value {
         self.values.get(&(sort, v)).copied().unwrap_or(v)
     }
 
@@ -184,18 +184,24 @@ impl<'a> Swap<'a> {
             (CInstr::Assume(x), CInstr::Assume(y)) | (CInstr::Assert(x), CInstr::Assert(y)) => {
                 self.same(x, y, Use::Truth)
             }
-            (CInstr::Load { dst: d, addr: a }, CInstr::Load { dst: e, addr: b }) => {
-                target(self, *d, *e) && self.same_address(a, b)
+            (CInstr::Load { dst: d, addr: a, bytes: p }, CInstr::Load { dst: e, addr: b, bytes: q }) => {
+                p == q && self.may_cut(a, *p) && target(self, *d, *e) && self.same_address(a, b)
             }
-            (CInstr::Store { addr: a, value: x }, CInstr::Store { addr: b, value: y }) => {
-                self.same_address(a, b) && self.same(x, y, self.contents(a))
+            (
+                CInstr::Store { addr: a, value: x, bytes: p },
+                CInstr::Store { addr: b, value: y, bytes: q },
+            ) => {
+                let used = if p.is_whole() { self.contents(a) } else { Use::Number };
+                p == q && self.may_cut(a, *p) && self.same_address(a, b) && self.same(x, y, used)
             }
             (CInstr::Rmw { dst: d, addr: a, op: f }, CInstr::Rmw { dst: e, addr: b, op: g }) => {
                 target(self, *d, *e)
                     && self.same_address(a, b)
                     && self.same_modification(f, g, self.contents(a))
             }
-            (CInstr::Nop, CInstr::Nop) | (CInstr::Fence, CInstr::Fence) => true,
+            (CInstr::Nop, CInstr::Nop)
+            | (CInstr::Fence, CInstr::Fence)
+            | (CInstr::Membarrier, CInstr::Membarrier) => true,
             (CInstr::Lock, CInstr::Lock) | (CInstr::Unlock, CInstr::Unlock) => true,
             _ => false,
         }
@@ -205,7 +211,9 @@ impl<'a> Swap<'a> {
         match (f, g) {
             (Modify::Swap(x), Modify::Swap(y)) => self.same(x, y, contents),
             (Modify::Bits(o, _), Modify::Bits(p, _)) if o != p => false,
-            (Modify::Add(x), Modify::Add(y)) | (Modify::Bits(_, x), Modify::Bits(_, y)) => {
+            (Modify::Add(x), Modify::Add(y))
+            | (Modify::Bits(_, x), Modify::Bits(_, y))
+            | (Modify::New(x), Modify::New(y)) => {
                 let plain = !matches!(contents, Use::Sort(sort) if self.moves(sort));
                 plain && self.same(x, y, Use::Number)
             }
@@ -214,6 +222,11 @@ impl<'a> Swap<'a> {
             }
             _ => false,
         }
+    }
+
+    /// May these bytes of the cell be touched alone? A part of a name is no name.
+    fn may_cut(&self, addr: &Code, bytes: Bytes) -> bool {
+        bytes.is_whole() || !matches!(self.contents(addr), Use::Sort(sort) if self.moves(sort))
     }
 
     /// What is stored at an address. Where it has to be computed, all cells are of one sort.

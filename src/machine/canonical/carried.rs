@@ -27,7 +27,7 @@ pub(crate) struct Names<'a> {
 impl Names<'_> {
     /// Does the cell, or the value in it, stand for a member?
     #[inline]
-    pub fn name(&self, cell: u32, value: Value) -> bool {
+    pub(crate) fn name(&self, cell: u32, value: Value) -> bool {
         let named = self.orbit.named_by(self.memory + cell as usize, value);
         self.orbit.family[cell as usize].is_some() || named.is_some()
     }
@@ -44,13 +44,13 @@ pub(crate) struct Said<'a> {
 impl Said<'_> {
     /// Something in which nobody is named.
     #[inline]
-    pub fn plain(&mut self, v: Value) {
+    pub(crate) fn plain(&mut self, v: Value) {
         self.key.plain(v);
     }
 
     /// A value in a cell, by what both are to the member.
     #[inline]
-    pub fn pair(&mut self, cell: u32, value: Value) {
+    pub(crate) fn pair(&mut self, cell: u32, value: Value) {
         let orbit = self.names.orbit;
         let (family, place) = match orbit.family[cell as usize] {
             None => (-1, Named::NoMember(cell as Value)),
@@ -62,7 +62,7 @@ impl Said<'_> {
     }
 
     /// Several pairs in whatever order.
-    pub fn pairs(&mut self, pairs: impl Iterator<Item = (u32, Value)>) {
+    pub(crate) fn pairs(&mut self, pairs: impl Iterator<Item = (u32, Value)>) {
         let from = self.key.words.len();
         pairs.for_each(|(cell, value)| self.pair(cell, value));
         let (described, rest) = self.key.words[from..].as_chunks_mut::<PAIR>();
@@ -86,13 +86,13 @@ pub(crate) struct Renamed<'a> {
 impl Renamed<'_> {
     /// Which thread was this one before?
     #[inline]
-    pub fn was(&self, t: usize) -> usize {
+    pub(crate) fn was(&self, t: usize) -> usize {
         self.orbit.place[t].map_or(t, |new| self.orbit.group.members[self.order[new]])
     }
 
     /// What a value in a cell is called now, and the cell.
     #[inline]
-    pub fn pair(&self, cell: u32, value: Value) -> (u32, Value) {
+    pub(crate) fn pair(&self, cell: u32, value: Value) -> (u32, Value) {
         let cells = &self.orbit.group.cells;
         let place = self.orbit.family[cell as usize];
         let to = place.map_or(cell, |(family, old)| cells[family][self.new_place[old]]);
@@ -100,15 +100,15 @@ impl Renamed<'_> {
     }
 
     /// What tells this change of places from others of the program.
-    pub fn key(&self) -> (usize, &[usize]) {
+    pub(crate) fn key(&self) -> (usize, &[usize]) {
         (self.orbit.group.members[0], self.order)
     }
 }
 
 impl Carried for Vec<Vec<Pending>> {
     fn describe(&self, t: usize, said: &mut Said<'_>) {
-        for &Pending { cell, value, accelerated } in self.get(t).into_iter().flatten() {
-            said.plain(accelerated as Value);
+        for &Pending { cell, value, bytes, accelerated } in self.get(t).into_iter().flatten() {
+            said.plain(accelerated as Value | Value::from(bytes.0) << 1);
             said.pair(cell, value);
         }
     }
@@ -138,7 +138,7 @@ pub(super) enum Named {
 
 impl Named {
     #[inline]
-    pub fn member(named: usize, holder: usize, ranks: &[usize]) -> Named {
+    pub(crate) fn member(named: usize, holder: usize, ranks: &[usize]) -> Named {
         if named == holder { Named::Itself } else { Named::Other(ranks[named]) }
     }
 }
@@ -152,12 +152,12 @@ pub(super) struct Key<'a> {
 
 impl Key<'_> {
     #[inline]
-    pub fn plain(&mut self, v: Value) {
+    pub(crate) fn plain(&mut self, v: Value) {
         self.words.push(v);
     }
 
     #[inline]
-    pub fn named(&mut self, named: Named) {
+    pub(crate) fn named(&mut self, named: Named) {
         self.words.extend(match named {
             Named::NoMember(v) => [0, v],
             Named::Itself => [1, 0],

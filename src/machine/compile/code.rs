@@ -2,11 +2,11 @@
 //!
 //! Not here: what taking an instruction does (`core/step`).
 
-use crate::model::{BinOp, EdgeId, Expr, Instr, Reg, RegExpr, RmwOp, Value};
+use crate::model::{BinOp, Bytes, EdgeId, Expr, FenceKinds, Instr, Reg, RegExpr, RmwOp, Value};
 
 /// An expression over slots of the working state.
 #[derive(Clone, Debug)]
-pub enum Code {
+pub(crate) enum Code {
     Const(Value),
     Slot(u32),
     SlotConst(BinOp, u32, Value),
@@ -40,7 +40,7 @@ impl Code {
     }
 
     /// The expression as a tree.
-    pub fn tree(&self) -> Expr<u32> {
+    pub(crate) fn tree(&self) -> Expr<u32> {
         match self {
             Code::Const(c) => Expr::Const(*c),
             Code::Slot(s) => Expr::Atom(*s),
@@ -52,13 +52,18 @@ impl Code {
 
     /// `None` on a division by zero.
     #[inline]
-    pub fn eval(&self, vals: &[Value]) -> Option<Value> {
+    pub(crate) fn eval(&self, vals: &[Value]) -> Option<Value> {
+        self.eval_by(|s| vals[s as usize])
+    }
+
+    #[inline]
+    pub(crate) fn eval_by(&self, value: impl Fn(u32) -> Value) -> Option<Value> {
         match self {
             Code::Const(c) => Some(*c),
-            Code::Slot(s) => Some(vals[*s as usize]),
-            Code::SlotConst(op, s, c) => op.apply(vals[*s as usize], *c).ok(),
-            Code::SlotSlot(op, a, b) => op.apply(vals[*a as usize], vals[*b as usize]).ok(),
-            Code::Tree(e) => e.eval(&|s| vals[*s as usize]).ok(),
+            Code::Slot(s) => Some(value(*s)),
+            Code::SlotConst(op, s, c) => op.apply(value(*s), *c).ok(),
+            Code::SlotSlot(op, a, b) => op.apply(value(*a), value(*b)).ok(),
+            Code::Tree(e) => e.eval(&|s| value(*s)).ok(),
         }
     }
 }
@@ -74,29 +79,36 @@ fn rebased(e: &RegExpr, base: usize) -> Expr<u32> {
 
 /// An instruction.
 #[derive(Clone, Debug)]
-pub enum CInstr {
+pub(crate) enum CInstr {
     Assign { dst: u32, value: Code },
     Any { dst: u32, lo: Value, hi: Value },
     Assume(Code),
     Assert(Code),
     Nop,
-    Load { dst: u32, addr: Code },
-    Store { addr: Code, value: Code },
+    Load { dst: u32, addr: Code, bytes: Bytes },
+    Store { addr: Code, value: Code, bytes: Bytes },
     Rmw { dst: u32, addr: Code, op: Modify },
     Fence,
+    Membarrier,
     Lock,
     Unlock,
 }
 
 impl CInstr {
     /// The instruction of a thread whose registers begin at slot `base`.
-    pub fn new(instr: &Instr, base: usize) -> CInstr {
+    pub(crate) fn new(instr: &Instr, base: usize) -> CInstr {
         let code = |e: &RegExpr| Code::new(e, base);
         let slot = |r: &Reg| (base + r.index()) as u32;
         match instr {
-            Instr::Load { dst, addr } => CInstr::Load { dst: slot(dst), addr: code(addr) },
-            Instr::Store { addr, value } => CInstr::Store { addr: code(addr), value: code(value) },
-            Instr::Fence => CInstr::Fence,
+            Instr::Load { dst, addr, bytes } => {
+                CInstr::Load { dst: slot(dst), addr: code(addr), bytes: *bytes }
+            }
+            Instr::Store { addr, value, bytes } => {
+                CInstr::Store { addr: code(addr), value: code(value), bytes: *bytes }
+            }
+            Instr::Fence | Instr::Partial(FenceKinds { sl: true, .. }) => CInstr::Fence,
+            Instr::Partial(_) => CInstr::Nop,
+            Instr::Membarrier => CInstr::Membarrier,
             Instr::Assign { dst, value } => CInstr::Assign { dst: slot(dst), value: code(value) },
             Instr::Any { dst, lo, hi } => CInstr::Any { dst: slot(dst), lo: *lo, hi: *hi },
             Instr::Assume(e) => CInstr::Assume(code(e)),
@@ -109,6 +121,7 @@ impl CInstr {
                     RmwOp::Or(v) => Modify::Bits(BinOp::BitOr, code(v)),
                     RmwOp::Xor(v) => Modify::Bits(BinOp::BitXor, code(v)),
                     RmwOp::Cas { old, new } => Modify::Cas { old: code(old), new: code(new) },
+                    RmwOp::New(v) => Modify::New(code(v)),
                 };
                 CInstr::Rmw { dst: slot(dst), addr: code(addr), op }
             }
@@ -120,7 +133,7 @@ impl CInstr {
 
     /// The ways to take it: one for each value of an `any`, and one if there is no choice.
     #[inline]
-    pub fn choices(&self) -> impl Iterator<Item = Option<Value>> + use<> {
+    pub(crate) fn choices(&self) -> impl Iterator<Item = Option<Value>> + use<> {
         let (values, is_any) = match self {
             CInstr::Any { lo, hi, .. } => (*lo..=*hi, true),
             _ => (0..=0, false),
@@ -128,7 +141,7 @@ impl CInstr {
         values.map(move |value| is_any.then_some(value))
     }
 
-    pub fn address(&self) -> Option<&Code> {
+    pub(crate) fn address(&self) -> Option<&Code> {
         match self {
             CInstr::Load { addr, .. } | CInstr::Store { addr, .. } | CInstr::Rmw { addr, .. } => Some(addr),
             _ => None,
@@ -136,33 +149,43 @@ impl CInstr {
     }
 
     /// Every expression in it.
-    pub fn codes(&self) -> Vec<&Code> {
+    pub(crate) fn codes(&self) -> Vec<&Code> {
         match self {
             CInstr::Assign { value, .. } => vec![value],
             CInstr::Assume(e) | CInstr::Assert(e) => vec![e],
             CInstr::Load { addr, .. } => vec![addr],
-            CInstr::Store { addr, value } => vec![addr, value],
-            CInstr::Rmw { addr, op: Modify::Swap(v) | Modify::Add(v) | Modify::Bits(_, v), .. } => {
-                vec![addr, v]
-            }
-            CInstr::Rmw { addr, op: Modify::Cas { old, new }, .. } => vec![addr, old, new],
-            CInstr::Any { .. } | CInstr::Nop | CInstr::Fence | CInstr::Lock | CInstr::Unlock => vec![],
+            CInstr::Store { addr, value, .. } => vec![addr, value],
+            CInstr::Rmw { addr, op, .. } => match op {
+                Modify::Swap(v) | Modify::Add(v) | Modify::Bits(_, v) | Modify::New(v) => vec![addr, v],
+                Modify::Cas { old, new } => vec![addr, old, new],
+            },
+            CInstr::Any { .. }
+            | CInstr::Nop
+            | CInstr::Fence
+            | CInstr::Membarrier
+            | CInstr::Lock
+            | CInstr::Unlock => vec![],
         }
     }
 }
 
 /// What a locked instruction makes of the cell that it reads.
 #[derive(Clone, Debug)]
-pub enum Modify {
+pub(crate) enum Modify {
     Swap(Code),
     Add(Code),
     Bits(BinOp, Code),
-    Cas { old: Code, new: Code },
+    Cas {
+        old: Code,
+        new: Code,
+    },
+    /// The slot that gets the old value stands for it here.
+    New(Code),
 }
 
 /// An edge of a thread's graph.
 #[derive(Clone, Debug)]
-pub struct CEdge {
+pub(crate) struct CEdge {
     pub id: EdgeId,
     pub instr: CInstr,
     pub to: u32,

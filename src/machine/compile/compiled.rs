@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// A program and its goal.
 #[derive(Clone, Debug)]
-pub struct Compiled {
+pub(crate) struct Compiled {
     pub threads: Vec<CThread>,
     pub clauses: Vec<CClause>,
     pub layout: Layout,
@@ -44,18 +44,20 @@ pub struct Compiled {
     /// Cells that matter only to threads for which they are live, so that they may be dead in a state: a set
     /// of `access` in which every cell has its bit.
     pub may_be_dead: u64,
+    /// Whether some accesses touch a part of their cell only.
+    pub mixes_sizes: bool,
 }
 
 impl Compiled {
     /// The slots of the thread's registers.
-    pub fn registers(&self, t: usize) -> Range<usize> {
+    pub(crate) fn registers(&self, t: usize) -> Range<usize> {
         self.register_base[t]..self.register_base.get(t + 1).copied().unwrap_or(self.memory)
     }
 }
 
 /// A location of a thread.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub(crate) struct Node {
     pub edges: Vec<CEdge>,
     pub scheduling_point: bool,
     /// Everything the thread may touch from here on.
@@ -91,7 +93,7 @@ pub struct Node {
 
 /// All values of the register but those that are kept are stored as one.
 #[derive(Clone, Debug)]
-pub struct Fold {
+pub(crate) struct Fold {
     pub slot: u32,
     pub kept: Vec<Value>,
     pub other: Value,
@@ -99,7 +101,7 @@ pub struct Fold {
 
 /// A thread.
 #[derive(Clone, Debug)]
-pub struct CThread {
+pub(crate) struct CThread {
     pub nodes: Vec<Node>,
     pub jump_tables: Vec<JumpTable>,
     /// The node of each location.
@@ -112,20 +114,20 @@ pub struct CThread {
 }
 
 impl CThread {
-    pub fn instrs(&self) -> impl Iterator<Item = &CInstr> {
+    pub(crate) fn instrs(&self) -> impl Iterator<Item = &CInstr> {
         self.nodes.iter().flat_map(|n| &n.edges).map(|e| &e.instr)
     }
 }
 
 /// The slot of the lock's owner, as a thread's number plus one.
 #[inline]
-pub fn lock_slot(threads: usize) -> usize {
+pub(crate) fn lock_slot(threads: usize) -> usize {
     threads
 }
 
 /// The numbers of the bits in a set.
 #[inline]
-pub fn bits(set: &[u64]) -> impl Iterator<Item = usize> {
+pub(crate) fn bits(set: &[u64]) -> impl Iterator<Item = usize> {
     set.iter().enumerate().flat_map(|(k, &word)| {
         let rest = |left: &u64| Some(left & (left - 1)).filter(|&left| left != 0);
         let words = std::iter::successors(Some(word).filter(|&word| word != 0), rest);

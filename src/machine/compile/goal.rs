@@ -11,14 +11,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// No way leads there.
-pub const FAR: u16 = u16::MAX;
+pub(crate) const FAR: u16 = u16::MAX;
 
 /// A goal whose locations would take more distances than this goes without the rest of them.
 const MOST_DISTANCES: usize = 1 << 22;
 
 /// A clause of the goal.
 #[derive(Clone, Debug)]
-pub struct CClause {
+pub(crate) struct CClause {
     pub when: When,
     /// It cannot hold unless a thread stands at a location that the goal names.
     pub needs_named: bool,
@@ -27,7 +27,7 @@ pub struct CClause {
 
 /// What a predicate over slots is made of.
 #[derive(Clone, Debug)]
-pub enum SlotAtom {
+pub(crate) enum SlotAtom {
     /// The thread whose location this slot holds stands at one of these nodes.
     At {
         thread: u32,
@@ -40,7 +40,7 @@ pub enum SlotAtom {
 
 /// How far it is from a node to the nearest of those that an atom names, if that is known.
 #[inline]
-pub fn steps_to(distance: &[u16], node: Value) -> u16 {
+pub(crate) fn steps_to(distance: &[u16], node: Value) -> u16 {
     distance.get(node as usize).copied().unwrap_or(0)
 }
 

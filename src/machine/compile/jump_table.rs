@@ -16,7 +16,7 @@ use std::collections::HashMap;
 const LONG: usize = 8;
 
 #[derive(Clone, Debug)]
-pub struct JumpTable {
+pub(crate) struct JumpTable {
     slot: u32,
     /// Per constant the number of its entry, and where equality leads.
     equal: HashMap<Value, (usize, u32), FixedState>,
@@ -27,7 +27,7 @@ pub struct JumpTable {
 impl JumpTable {
     /// Where a state at the entry with this number arrives.
     #[inline]
-    pub fn follow(&self, entry: usize, vals: &[Value]) -> u32 {
+    pub(crate) fn follow(&self, entry: usize, vals: &[Value]) -> u32 {
         match self.equal.get(&vals[self.slot as usize]) {
             Some(&(at, to)) if at >= entry => to,
             _ => self.end,
@@ -45,7 +45,7 @@ struct Comparison {
 }
 
 /// Finds the jump tables of a thread, and notes their entries in the nodes.
-pub fn find(nodes: &mut [Node]) -> Vec<JumpTable> {
+pub(crate) fn find(nodes: &mut [Node]) -> Vec<JumpTable> {
     let entries: Vec<Option<Comparison>> = nodes.iter().map(entry).collect();
     let after = |entry: Comparison| passed(nodes, entry.unequal);
     // A table begins where no other entry of its register leads on.

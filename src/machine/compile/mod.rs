@@ -15,9 +15,9 @@ mod scheduling;
 mod slots;
 mod visibility;
 
-pub use code::{CEdge, CInstr, Code, Modify};
-pub use compiled::{CThread, Compiled, Fold, Node, bits, lock_slot};
-pub use goal::{CClause, FAR, SlotAtom, steps_to};
+pub(crate) use code::{CEdge, CInstr, Code, Modify};
+pub(crate) use compiled::{CThread, Compiled, Fold, Node, bits, lock_slot};
+pub(crate) use goal::{CClause, FAR, SlotAtom, steps_to};
 pub(crate) use visibility::{faint, watched};
 
 use super::MemoryModel;
@@ -34,14 +34,14 @@ use visibility::{Observed, named_cells};
 
 /// What is a store to an unbounded buffer?
 #[derive(Clone, Copy, PartialEq)]
-pub enum Stores {
+pub(crate) enum Stores {
     /// A local step, unless the goal looks at its cell: no other thread can see it.
     Local,
     /// A step of its own: the location before it is a scheduling point.
     Scheduled,
 }
 
-pub fn compile(
+pub(crate) fn compile(
     program: &Program,
     goal: &Goal,
     model: MemoryModel,
@@ -146,6 +146,7 @@ impl<'a> Compiler<'a> {
             bounds: slots,
             contents: if self.reductions.packing { contents } else { Interval::FULL },
             may_be_dead: self.may_be_dead(),
+            mixes_sizes: self.program.mixes_sizes(),
             cells: self.program.cells(),
             memory: self.memory,
             register_base: self.register_base,

@@ -51,7 +51,8 @@ impl Compiler<'_> {
         let thread = self.program.thread(t);
         let growing = self.goal.grows_with_arrivals();
         let has_effect = |e: &Edge| {
-            e.instr.writes_memory() || matches!(e.instr, Instr::Lock | Instr::Unlock) || self.is_visible(t, e)
+            let waits_for_others = matches!(e.instr, Instr::Lock | Instr::Unlock | Instr::Membarrier);
+            e.instr.writes_memory() || waits_for_others || self.is_visible(t, e)
         };
         let mut todo: Vec<Loc> = thread.edges().filter(|(_, e)| has_effect(e)).map(|(_, e)| e.to).collect();
         let mut seen = vec![false; point.len()];
@@ -72,7 +73,7 @@ impl Compiler<'_> {
     fn is_local(&self, t: ThreadId, id: EdgeId, edge: &Edge) -> bool {
         match (&edge.instr, self.model) {
             _ if self.faint.is_faint(t, id) => true,
-            (Instr::Fence, MemoryModel::Sc) => true,
+            (instr, MemoryModel::Sc) if instr.is_fence() => true,
             // A store only fills the own buffer. If the goal looks at its cell, it matters nevertheless: a
             // goal state has empty buffers, and filling one too early would hide it.
             (Instr::Store { .. }, MemoryModel::Tso(None)) => {

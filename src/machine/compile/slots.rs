@@ -167,7 +167,7 @@ pub(super) struct Numbering {
 }
 
 impl Numbering {
-    pub fn new(is_point: &[bool]) -> Numbering {
+    pub(crate) fn new(is_point: &[bool]) -> Numbering {
         let points = is_point.iter().filter(|p| **p).count() as u32;
         let (mut next_point, mut next_other) = (0, points + 2);
         let number = |&p: &bool| {
@@ -178,16 +178,16 @@ impl Numbering {
         Numbering { nodes: is_point.iter().map(number).collect(), points: points + 2 }
     }
 
-    pub fn node(&self, loc: Loc) -> u32 {
+    pub(crate) fn node(&self, loc: Loc) -> u32 {
         self.nodes[loc.index()]
     }
 
-    pub fn is_scheduling_point(&self, loc: Loc) -> bool {
+    pub(crate) fn is_scheduling_point(&self, loc: Loc) -> bool {
         self.node(loc) < self.points
     }
 
     /// A fact about locations as one about nodes, with one for those beyond the program.
-    pub fn spread<T: Copy>(&self, fact: &[T], beyond: T) -> Vec<T> {
+    pub(crate) fn spread<T: Copy>(&self, fact: &[T], beyond: T) -> Vec<T> {
         let mut nodes = vec![beyond; fact.len() + 2];
         for (node, fact) in self.nodes.iter().zip(fact) {
             nodes[*node as usize] = *fact;
@@ -195,11 +195,11 @@ impl Numbering {
         nodes
     }
 
-    pub fn trap(&self) -> u32 {
+    pub(crate) fn trap(&self) -> u32 {
         self.points - 2
     }
 
-    pub fn stuck(&self) -> u32 {
+    pub(crate) fn stuck(&self) -> u32 {
         self.points - 1
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn watched(program: &Program, goal: &Goal) -> Watched {
 }
 
 impl Observed {
-    pub fn by(goal: &Goal, program: &Program) -> Observed {
+    pub(crate) fn by(goal: &Goal, program: &Program) -> Observed {
         let mut registers = Watched::nothing(program);
         let mut cells = Vec::new();
         let mut locations = vec![Vec::new(); program.threads().len()];
@@ -48,11 +48,11 @@ impl Observed {
         Observed { registers, cells, locations }
     }
 
-    pub fn is_location(&self, t: ThreadId, loc: Loc) -> bool {
+    pub(crate) fn is_location(&self, t: ThreadId, loc: Loc) -> bool {
         self.locations[t.index()].binary_search(&loc).is_ok()
     }
 
-    pub fn is_register(&self, t: ThreadId, r: Reg) -> bool {
+    pub(crate) fn is_register(&self, t: ThreadId, r: Reg) -> bool {
         self.registers.always[t.index()].binary_search(&r).is_ok()
     }
 

@@ -116,7 +116,7 @@ impl Core {
             Vec::push(&mut decisions, Decision { action, accelerated });
             let Act::Step { edge, choice } = action.act else {
                 let store = leave(&mut work.buffers[t], accelerated);
-                work.vals[self.code.memory + store.cell as usize] = store.value;
+                self.write(&mut work, store);
                 continue;
             };
             if let Some(store) = self.step_by(&mut work, t, edge, choice).flatten() {

@@ -22,7 +22,9 @@ impl Core {
         if self.may_be_dead == 0 {
             return Cells(0);
         }
-        let stored = |buffer: &[Pending]| buffer.iter().fold(0, |all, store| all | 1 << store.cell);
+        let whole = |store: &&Pending| store.bytes.is_whole();
+        let stored =
+            |buffer: &[Pending]| buffer.iter().filter(whole).fold(0, |all, store| all | 1 << store.cell);
         let read = |(live, buffer): (u64, &[Pending])| live & !stored(buffer);
         Cells(self.may_be_dead & !threads.map(read).fold(0, |all, own| all | own))
     }
@@ -46,7 +48,7 @@ pub(in super::super) struct Cells(u64);
 
 impl Cells {
     #[inline]
-    pub fn contains(&self, cell: usize) -> bool {
+    pub(crate) fn contains(&self, cell: usize) -> bool {
         cell < u64::BITS as usize && self.0 >> cell & 1 != 0
     }
 }

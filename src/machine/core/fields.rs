@@ -9,7 +9,7 @@ pub(in super::super) struct Fields {
 }
 
 impl Fields {
-    pub fn of(code: &Compiled) -> Fields {
+    pub(crate) fn of(code: &Compiled) -> Fields {
         let own = |t: usize| code.layout.part(|slot| slot == t || code.registers(t).contains(&slot));
         let fields = code.layout.by_slot(code.template.len());
         let cell = |slot: usize| fields[slot].unwrap_or_else(|| Field::constant(code.template[slot]));
@@ -21,12 +21,12 @@ impl Fields {
 
     /// The thread's location and registers.
     #[inline]
-    pub fn thread(&self, t: usize) -> &Part {
+    pub(crate) fn thread(&self, t: usize) -> &Part {
         &self.threads[t]
     }
 
     #[inline]
-    pub fn cell(&self, cell: u32) -> Field {
+    pub(crate) fn cell(&self, cell: u32) -> Field {
         self.cells[cell as usize]
     }
 }

@@ -75,7 +75,7 @@ pub(super) struct Canonical {
 }
 
 impl Core {
-    pub fn new(
+    pub(crate) fn new(
         program: &Program,
         goal: &Goal,
         model: MemoryModel,
@@ -93,7 +93,7 @@ impl Core {
             others_ever,
             accelerates,
             fields: Fields::of(&code),
-            entries: Entries::new(code.cells, code.contents, accelerates),
+            entries: Entries::new(code.cells, code.contents, accelerates, code.mixes_sizes),
             symmetry: if reductions.symmetry { Symmetry::of(&code) } else { Symmetry::default() },
             code,
             model,
@@ -107,51 +107,51 @@ impl Core {
     }
 
     /// From now on, states are ranked for a search that is best first.
-    pub fn rank(&mut self) {
+    pub(crate) fn rank(&mut self) {
         self.ranking = true;
     }
 
     /// From now on, a thread that has gone wrong just stands still.
-    pub fn ignore_errors(&mut self) {
+    pub(crate) fn ignore_errors(&mut self) {
         self.errors_count = false;
     }
 
     /// From now on, no thread changes places with others, unless something is the same of all threads of each
     /// group.
-    pub fn symmetric_if(&mut self, same: impl Fn(&[usize]) -> bool) {
+    pub(crate) fn symmetric_if(&mut self, same: impl Fn(&[usize]) -> bool) {
         if !self.symmetry.members().all(same) {
             self.symmetry = Symmetry::default();
         }
     }
 
     /// How many threads may change places with others.
-    pub fn interchangeable(&self) -> usize {
+    pub(crate) fn interchangeable(&self) -> usize {
         self.symmetry.interchangeable()
     }
 
     /// Which threads may change places, with which cells and values, and the sort of each slot.
-    pub fn groups(&self) -> (Vec<Group>, Vec<u32>) {
+    pub(crate) fn groups(&self) -> (Vec<Group>, Vec<u32>) {
         if self.symmetry.is_none() { (vec![], vec![]) } else { groups(&self.code) }
     }
 
     /// The threads that may take the place of this one, with it.
-    pub fn alike(&self, t: usize) -> Vec<usize> {
+    pub(crate) fn alike(&self, t: usize) -> Vec<usize> {
         self.symmetry.members().find(|m| m.contains(&t)).map_or(vec![t], <[usize]>::to_vec)
     }
 
     /// Words of a packed state, without the contents of buffers.
     #[inline]
-    pub fn words(&self) -> usize {
+    pub(crate) fn words(&self) -> usize {
         self.code.layout.words()
     }
 
     /// Did a buffer want to grow past its bound? Then an exhausted search is no proof.
-    pub fn overflowed(&self) -> bool {
+    pub(crate) fn overflowed(&self) -> bool {
         self.overflowed.load(Ordering::Relaxed)
     }
 
     /// Was a state left out because it needs too many words? Then an exhausted search is no proof.
-    pub fn too_large(&self) -> bool {
+    pub(crate) fn too_large(&self) -> bool {
         self.too_large.load(Ordering::Relaxed)
     }
 
@@ -160,7 +160,7 @@ impl Core {
         self.too_large.store(true, Ordering::Relaxed);
     }
 
-    pub fn longest_buffer(&self) -> usize {
+    pub(crate) fn longest_buffer(&self) -> usize {
         self.longest_buffer.load(Ordering::Relaxed)
     }
 
@@ -173,7 +173,7 @@ impl Core {
     }
 
     #[inline]
-    pub fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         self.code.threads.len()
     }
 
@@ -193,12 +193,12 @@ impl Core {
     }
 
     /// The initial state, before any thread runs.
-    pub fn start(&self) -> Work {
+    pub(crate) fn start(&self) -> Work {
         let buffers = if self.has_buffers() { vec![Vec::new(); self.threads()] } else { Vec::new() };
         Work { vals: self.code.initial.clone(), buffers, moved: (0..self.threads()).collect() }
     }
 
-    pub fn unpack(&self, words: &[u64], work: &mut Work) {
+    pub(crate) fn unpack(&self, words: &[u64], work: &mut Work) {
         work.vals.clear();
         work.vals.extend_from_slice(&self.code.template);
         work.moved.clear();
@@ -213,7 +213,7 @@ impl Core {
         self.entries.unpack(words, buffers);
     }
 
-    pub fn pack(&self, work: &Work, out: &mut Vec<u64>) {
+    pub(crate) fn pack(&self, work: &Work, out: &mut Vec<u64>) {
         out.clear();
         self.code.layout.pack(&work.vals, out);
         if self.has_buffers() {
@@ -229,7 +229,7 @@ impl Core {
     /// Sets registers that no longer matter to the value that stands for that, and values that can no longer
     /// be told apart to one, where threads have moved.
     #[inline]
-    pub fn clear_dead_registers(&self, work: &mut Work) {
+    pub(crate) fn clear_dead_registers(&self, work: &mut Work) {
         for &t in &work.moved {
             let node = &self.code.threads[t].nodes[work.vals[t] as usize];
             for slot in bits(&node.dead).map(|r| self.code.register_base[t] + r) {
@@ -256,7 +256,12 @@ impl Core {
     }
 
     /// The same where threads have no buffers, and carry something else.
-    pub fn canonicalise_with(&self, work: &mut Work, carried: &mut impl Carried, renaming: &mut Renaming) {
+    pub(crate) fn canonicalise_with(
+        &self,
+        work: &mut Work,
+        carried: &mut impl Carried,
+        renaming: &mut Renaming,
+    ) {
         let dead = self.clear_dead(work);
         if self.symmetry.represent(&self.code, work, carried, &dead, renaming) {
             self.clear_cells(work, self.dead_cells_in(work));
@@ -277,7 +282,7 @@ impl Core {
     }
 
     /// The same where threads have no buffers, and carry something else.
-    pub fn twins_with(
+    pub(crate) fn twins_with(
         &self,
         work: &Work,
         carried: &impl Carried,
@@ -289,13 +294,13 @@ impl Core {
 
     /// A value in a cell of a representative, as the run calls it: per thread there, `names` has the thread
     /// of the run.
-    pub fn in_run(&self, names: &[usize], cell: u32, value: Value) -> Value {
+    pub(crate) fn in_run(&self, names: &[usize], cell: u32, value: Value) -> Value {
         self.symmetry.in_run(names, cell, value)
     }
 
     /// From now on, states keep what cells hold though nobody will read it, and values of registers that can
     /// no longer be told apart.
-    pub fn keep_contents(&mut self) {
+    pub(crate) fn keep_contents(&mut self) {
         self.may_be_dead = 0;
         self.code.threads.iter_mut().flat_map(|t| &mut t.nodes).for_each(|node| node.folded.clear());
     }

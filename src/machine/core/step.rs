@@ -10,7 +10,7 @@
 
 use super::super::compile::{CEdge, CInstr, Code, Modify, Node, lock_slot};
 use super::{Core, MemoryModel, Pending, Record, Work, leave};
-use crate::model::Value;
+use crate::model::{Bytes, Value};
 use crate::query::Act;
 use std::sync::atomic::Ordering;
 
@@ -57,6 +57,11 @@ impl Core {
         work.vals[lock_slot(self.threads())] == 0
     }
 
+    /// Does a store of any thread wait in its buffer?
+    fn any_pending(&self, work: &Work) -> bool {
+        (0..self.threads()).any(|t| work.has_pending(t))
+    }
+
     /// The cell at an address, if there is one.
     #[inline]
     pub(crate) fn cell(&self, work: &Work, addr: &Code) -> Option<usize> {
@@ -86,23 +91,23 @@ impl Core {
             CInstr::Assume(e) if e.eval(&work.vals)? == 0 => return Some(Taken::No),
             CInstr::Assert(e) if e.eval(&work.vals)? == 0 => return None,
             CInstr::Assume(_) | CInstr::Assert(_) | CInstr::Nop => {}
-            CInstr::Load { dst, addr } => {
+            CInstr::Load { dst, addr, bytes } => {
                 let cell = self.cell(work, addr)?;
-                let own = work.buffered(t, cell);
-                if own.is_none() && self.is_blocked(work, t) {
+                let (found, needs_memory) = self.seen(work, t, cell, *bytes);
+                if needs_memory && self.is_blocked(work, t) {
                     return Some(Taken::No);
                 }
-                work.vals[*dst as usize] = own.unwrap_or(work.vals[self.code.memory + cell]);
+                work.vals[*dst as usize] = found;
             }
-            CInstr::Store { addr, value } => {
+            CInstr::Store { addr, value, bytes } => {
                 let cell = self.cell(work, addr)?;
                 let value = value.eval(&work.vals)?;
-                return Some(self.store(work, t, cell, value));
+                return Some(self.store(work, t, cell, value, *bytes));
             }
             CInstr::Rmw { dst, addr, op } => {
                 let cell = self.cell(work, addr)?;
                 let slot = self.code.memory + cell;
-                let new = modified(op, &work.vals, work.vals[slot])?;
+                let new = modified(op, *dst, &work.vals, work.vals[slot])?;
                 if self.is_blocked(work, t) || work.has_pending(t) {
                     return Some(Taken::No);
                 }
@@ -110,7 +115,8 @@ impl Core {
                 work.vals[slot] = new;
             }
             CInstr::Fence if work.has_pending(t) => return Some(Taken::No),
-            CInstr::Fence => {}
+            CInstr::Membarrier if self.any_pending(work) => return Some(Taken::No),
+            CInstr::Fence | CInstr::Membarrier => {}
             CInstr::Lock => {
                 if !self.lock_is_free(work) || work.has_pending(t) {
                     return Some(Taken::No);
@@ -127,18 +133,41 @@ impl Core {
         Some(Taken::Yes)
     }
 
-    fn store(&self, work: &mut Work, t: usize, cell: usize, value: Value) -> Taken {
+    /// What a thread sees in these bytes of a cell, and whether some of that is in memory.
+    #[inline]
+    pub(crate) fn seen(&self, work: &Work, t: usize, cell: usize, bytes: Bytes) -> (Value, bool) {
+        let memory = work.vals[self.code.memory + cell];
+        if !self.code.mixes_sizes {
+            let own = work.buffered(t, cell);
+            return (own.unwrap_or(memory), own.is_none());
+        }
+        // Each byte comes from the newest store that has it.
+        let (mut found, mut missing) = (0, bytes);
+        for store in work.buffer(t).iter().rev().filter(|p| p.cell as usize == cell) {
+            let taken = missing.and(store.bytes);
+            found |= taken.of(store.value);
+            missing = missing.without(taken);
+        }
+        (found | missing.of(memory), !missing.is_empty())
+    }
+
+    fn store(&self, work: &mut Work, t: usize, cell: usize, value: Value, bytes: Bytes) -> Taken {
         match self.model {
             MemoryModel::Sc if self.is_blocked(work, t) => return Taken::No,
-            MemoryModel::Sc => work.vals[self.code.memory + cell] = value,
-            MemoryModel::Tso(_) if self.is_silent(work, t, cell, value) => {}
+            MemoryModel::Sc => {
+                let held = &mut work.vals[self.code.memory + cell];
+                *held = if bytes.is_whole() { value } else { bytes.put(*held, value) };
+            }
+            MemoryModel::Tso(_) if self.is_silent(work, t, cell, value, bytes) => {}
             MemoryModel::Tso(bound) => {
                 let buffer = &mut work.buffers[t];
                 if bound.is_some_and(|most| buffer.len() >= most) {
                     self.overflowed.store(true, Ordering::Relaxed);
                     return Taken::No;
                 }
-                buffer.push(Pending::one(cell as u32, value));
+                let part = |value| bytes.put(self.code.initial[self.code.memory + cell], value);
+                let value = if bytes.is_whole() { value } else { part(value) };
+                buffer.push(Pending { bytes, ..Pending::one(cell as u32, value) });
                 self.note_length(buffer.len());
             }
         }
@@ -147,9 +176,8 @@ impl Core {
 
     /// Would the store change nothing, whenever it reached memory? So it is if no other thread writes the cell,
     /// and the thread itself wrote the same value last, or found it there.
-    fn is_silent(&self, work: &Work, t: usize, cell: usize, value: Value) -> bool {
-        let now = || work.buffered(t, cell).unwrap_or(work.vals[self.code.memory + cell]);
-        self.writes_alone(t, cell as u32) && now() == value
+    fn is_silent(&self, work: &Work, t: usize, cell: usize, value: Value, bytes: Bytes) -> bool {
+        self.writes_alone(t, cell as u32) && self.seen(work, t, cell, bytes).0 == bytes.of(value)
     }
 
     /// Does no other thread ever write the cell? If it matters for stores that change nothing.
@@ -164,17 +192,24 @@ impl Core {
             return Taken::No;
         }
         let store = leave(&mut work.buffers[t], false);
-        work.vals[self.code.memory + store.cell as usize] = store.value;
+        self.write(work, store);
         Taken::Yes
+    }
+
+    /// A store reaches memory.
+    #[inline]
+    pub(super) fn write(&self, work: &mut Work, store: Pending) {
+        let held = &mut work.vals[self.code.memory + store.cell as usize];
+        *held = if store.bytes.is_whole() { store.value } else { store.bytes.put(*held, store.value) };
     }
 
     /// Can the thread take a step of its own in this state?
     pub(in super::super) fn can_step(&self, work: &Work, t: usize) -> bool {
         let possible = |instr: &CInstr| match instr {
             CInstr::Assume(e) => e.eval(&work.vals) != Some(0),
-            CInstr::Load { addr, .. } => {
+            CInstr::Load { addr, bytes, .. } => {
                 let cell = self.cell(work, addr);
-                cell.is_none_or(|c| !self.is_blocked(work, t) || work.buffered(t, c).is_some())
+                cell.is_none_or(|c| !self.is_blocked(work, t) || !self.seen(work, t, c, *bytes).1)
             }
             CInstr::Store { .. } => match self.model {
                 MemoryModel::Sc => !self.is_blocked(work, t),
@@ -182,6 +217,7 @@ impl Core {
             },
             CInstr::Rmw { .. } => !self.is_blocked(work, t) && !work.has_pending(t),
             CInstr::Fence => !work.has_pending(t),
+            CInstr::Membarrier => !self.any_pending(work),
             CInstr::Lock => self.lock_is_free(work) && !work.has_pending(t),
             CInstr::Unlock => self.owns_lock(work, t) && !work.has_pending(t),
             CInstr::Assign { .. } | CInstr::Any { .. } | CInstr::Assert(_) | CInstr::Nop => true,
@@ -221,7 +257,7 @@ impl Core {
 }
 
 #[inline]
-fn modified(op: &Modify, vals: &[Value], old: Value) -> Option<Value> {
+fn modified(op: &Modify, dst: u32, vals: &[Value], old: Value) -> Option<Value> {
     Some(match op {
         Modify::Swap(v) => v.eval(vals)?,
         Modify::Add(v) => old.wrapping_add(v.eval(vals)?),
@@ -230,5 +266,6 @@ fn modified(op: &Modify, vals: &[Value], old: Value) -> Option<Value> {
             let (expected, new) = (expected.eval(vals)?, new.eval(vals)?);
             if old == expected { new } else { old }
         }
+        Modify::New(v) => v.eval_by(|s| if s == dst { old } else { vals[s as usize] })?,
     })
 }

@@ -11,27 +11,30 @@
 //! (`concretise`).
 
 use crate::analysis::interval::Interval;
-use crate::model::Value;
+use crate::model::{Bytes, Value};
 use crate::reach::pack::{Reader, Writer};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pending {
     pub cell: u32,
+    /// Where it changes a part of its cell only, the other bytes are the initial ones, so that the value is one
+    /// that the cell may hold.
     pub value: Value,
+    pub bytes: Bytes,
     /// There may be more of the same.
     pub accelerated: bool,
 }
 
 impl Pending {
     #[inline]
-    pub fn one(cell: u32, value: Value) -> Pending {
-        Pending { cell, value, accelerated: false }
+    pub(crate) fn one(cell: u32, value: Value) -> Pending {
+        Pending { cell, value, bytes: Bytes::WHOLE, accelerated: false }
     }
 
     /// Would either be a copy of the other?
     #[inline]
-    pub fn is_like(self, other: Pending) -> bool {
-        (self.cell, self.value) == (other.cell, other.value)
+    pub(crate) fn is_like(self, other: Pending) -> bool {
+        (self.cell, self.value, self.bytes) == (other.cell, other.value, other.bytes)
     }
 }
 
@@ -63,24 +66,26 @@ pub(crate) const LONGEST_BUFFER: usize = (1 << LENGTH_BITS) - 1;
 pub(crate) struct Entries {
     cell_bits: u32,
     accelerated_bits: u32,
+    bytes_bits: u32,
     value_bits: u32,
     lowest: Value,
 }
 
 impl Entries {
     /// For entries of so many cells with such values.
-    pub fn new(cells: usize, contents: Interval, accelerates: bool) -> Entries {
+    pub(crate) fn new(cells: usize, contents: Interval, accelerates: bool, mixes_sizes: bool) -> Entries {
         let last = cells.max(1) as Value - 1;
         Entries {
             cell_bits: Interval { lo: 0, hi: last }.width(),
             accelerated_bits: u32::from(accelerates),
+            bytes_bits: if mixes_sizes { u8::BITS } else { 0 },
             value_bits: contents.width(),
             lowest: contents.lo,
         }
     }
 
     fn low_bits(self) -> u32 {
-        self.cell_bits + self.accelerated_bits
+        self.cell_bits + self.accelerated_bits + self.bytes_bits
     }
 
     fn fit_a_word(self) -> bool {
@@ -88,12 +93,15 @@ impl Entries {
     }
 
     /// Appends the buffers, none of them too long.
-    pub fn pack(self, buffers: &[Vec<Pending>], out: &mut Vec<u64>) {
+    pub(crate) fn pack(self, buffers: &[Vec<Pending>], out: &mut Vec<u64>) {
         let (low_bits, one_piece) = (self.low_bits(), self.fit_a_word());
         let mut writer = Writer::new(out);
         buffers.iter().for_each(|buffer| writer.write(LENGTH_BITS, buffer.len() as u64));
         for store in buffers.iter().flatten() {
-            let low = store.cell as u64 | (store.accelerated as u64) << self.cell_bits;
+            // No bits are written for what is the same of all entries.
+            let bytes = if self.bytes_bits == 0 { 0 } else { u64::from(store.bytes.0) };
+            let beyond = self.cell_bits + self.accelerated_bits;
+            let low = store.cell as u64 | (store.accelerated as u64) << self.cell_bits | bytes << beyond;
             let high = store.value.wrapping_sub(self.lowest) as u64;
             let fits = low >> low_bits == 0 && (self.value_bits == 64 || high >> self.value_bits == 0);
             assert!(fits, "a value left the interval that the analysis gave it");
@@ -108,7 +116,7 @@ impl Entries {
     }
 
     /// Fills the buffers, one for each thread.
-    pub fn unpack(self, words: &[u64], buffers: &mut [Vec<Pending>]) {
+    pub(crate) fn unpack(self, words: &[u64], buffers: &mut [Vec<Pending>]) {
         let (low_bits, one_piece) = (self.low_bits(), self.fit_a_word());
         let cells = (1 << self.cell_bits) - 1;
         let mut reader = Reader::new(words);
@@ -124,7 +132,10 @@ impl Entries {
                 (reader.read(low_bits), reader.read(self.value_bits))
             };
             store.cell = (low & cells) as u32;
-            store.accelerated = low >> self.cell_bits != 0;
+            store.accelerated = self.accelerated_bits != 0 && low >> self.cell_bits & 1 != 0;
+            if self.bytes_bits != 0 {
+                store.bytes = Bytes((low >> (self.cell_bits + self.accelerated_bits)) as u8);
+            }
             store.value = self.lowest.wrapping_add(high as Value);
         }
     }

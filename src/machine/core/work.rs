@@ -17,7 +17,7 @@ pub(crate) struct Work {
 impl Work {
     /// Becomes `other` as thread `t` begins to move.
     #[inline]
-    pub fn copy(&mut self, other: &Work, t: usize) {
+    pub(crate) fn copy(&mut self, other: &Work, t: usize) {
         self.vals.clone_from(&other.vals);
         self.buffers.clone_from(&other.buffers);
         self.moved.clear();
@@ -26,18 +26,18 @@ impl Work {
 
     /// What waits to reach memory, oldest first; nothing under SC.
     #[inline]
-    pub fn buffer(&self, t: usize) -> &[Pending] {
+    pub(crate) fn buffer(&self, t: usize) -> &[Pending] {
         self.buffers.get(t).map_or(&[], |b| b)
     }
 
     #[inline]
-    pub fn has_pending(&self, t: usize) -> bool {
+    pub(crate) fn has_pending(&self, t: usize) -> bool {
         !self.buffer(t).is_empty()
     }
 
     /// The thread's newest store to the cell that has not reached memory.
     #[inline]
-    pub fn buffered(&self, t: usize, cell: usize) -> Option<Value> {
+    pub(crate) fn buffered(&self, t: usize, cell: usize) -> Option<Value> {
         self.buffer(t).iter().rev().find(|p| p.cell as usize == cell).map(|p| p.value)
     }
 }

@@ -31,7 +31,7 @@ impl Seen {
 }
 
 /// Per process and state, whether it is ample. `asked` are all expressions whose values matter.
-pub fn ample(system: &System, memory: &Memory, asked: &[DveExpr]) -> Vec<Vec<bool>> {
+pub(crate) fn ample(system: &System, memory: &Memory, asked: &[DveExpr]) -> Vec<Vec<bool>> {
     let mut visible = Seen::default();
     asked.iter().for_each(|expr| visible.look(expr));
     let processes = &system.processes[..system.active()];

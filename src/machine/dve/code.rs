@@ -6,7 +6,7 @@ use crate::model::{BinOp, UnOp, Value};
 /// Where a process finds its value for a variable: in memory, unless its slot holds one. Slots of an array
 /// lie in a row, two cells each: whether something waits, and what.
 #[derive(Clone, Copy, Debug)]
-pub struct Storage {
+pub(crate) struct Storage {
     pub variable: usize,
     /// The first element.
     pub memory: usize,
@@ -34,7 +34,7 @@ impl Storage {
 }
 
 #[derive(Clone, Debug)]
-pub enum DveCode {
+pub(crate) enum DveCode {
     Number(Value),
     /// A cell of the state that nobody buffers.
     Cell(usize),
@@ -49,7 +49,7 @@ pub enum DveCode {
 }
 
 impl DveCode {
-    pub fn value(&self, vals: &[Value]) -> Result<Value, DveError> {
+    pub(crate) fn value(&self, vals: &[Value]) -> Result<Value, DveError> {
         Ok(match self {
             DveCode::Number(n) => *n,
             DveCode::Cell(cell) => vals[*cell],
@@ -68,14 +68,14 @@ impl DveCode {
         })
     }
 
-    pub fn holds(&self, vals: &[Value]) -> Result<bool, DveError> {
+    pub(crate) fn holds(&self, vals: &[Value]) -> Result<bool, DveError> {
         Ok(self.value(vals)? != 0)
     }
 }
 
 /// A place to write to.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub(crate) struct Target {
     pub storage: Storage,
     pub index: Option<DveCode>,
     pub range: (Value, Value),
@@ -85,7 +85,7 @@ pub struct Target {
 
 impl Target {
     #[inline]
-    pub fn write(&self, vals: &mut [Value], value: Value) -> Result<(), DveError> {
+    pub(crate) fn write(&self, vals: &mut [Value], value: Value) -> Result<(), DveError> {
         let element = match &self.index {
             Some(index) => self.storage.element(index.value(vals)?)?,
             None => 0,

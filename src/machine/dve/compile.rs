@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// One transition, ready to be taken.
 #[derive(Clone, Debug)]
-pub struct DveMove {
+pub(crate) struct DveMove {
     pub number: usize,
     pub to: Value,
     pub guard: Option<DveCode>,
@@ -23,7 +23,7 @@ pub struct DveMove {
 }
 
 #[derive(Clone, Debug)]
-pub enum Syncing {
+pub(crate) enum Syncing {
     None,
     /// The sender's side of a handshake, with its values.
     Send(usize, Vec<DveCode>),
@@ -35,7 +35,7 @@ pub enum Syncing {
 
 /// A channel with room: where its count lies, and behind it so many messages of so many parts.
 #[derive(Clone, Debug)]
-pub struct Room {
+pub(crate) struct Room {
     pub count: usize,
     pub capacity: usize,
     pub parts: usize,
@@ -43,7 +43,7 @@ pub struct Room {
 
 /// A slot that can be filled.
 #[derive(Clone, Copy, Debug)]
-pub struct Slot {
+pub(crate) struct Slot {
     pub process: usize,
     pub variable: usize,
     pub element: usize,
@@ -52,7 +52,7 @@ pub struct Slot {
     pub memory: usize,
 }
 
-pub struct DveTables {
+pub(crate) struct DveTables {
     pub initial: Vec<Value>,
     pub intervals: Vec<Interval>,
     /// Per process and state.
@@ -68,7 +68,7 @@ pub struct DveTables {
     buffers: Vec<Vec<Option<usize>>>,
 }
 
-pub fn tables(system: &System, memory: &Memory) -> DveTables {
+pub(crate) fn tables(system: &System, memory: &Memory) -> DveTables {
     let mut tables = layout(system, memory);
     for process in 0..system.active() {
         let mut by_state = vec![vec![]; system.processes[process].states.len()];
@@ -184,7 +184,7 @@ impl DveTables {
     }
 
     /// An expression as a process reads it or, where nobody is named, by what is in memory.
-    pub fn code(&self, system: &System, reader: Option<usize>, expr: &DveExpr) -> DveCode {
+    pub(crate) fn code(&self, system: &System, reader: Option<usize>, expr: &DveExpr) -> DveCode {
         let boxed = |e: &DveExpr| Box::new(self.code(system, reader, e));
         match expr {
             DveExpr::Number(n) => DveCode::Number(*n),

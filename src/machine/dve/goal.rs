@@ -42,7 +42,7 @@ pub enum DveGoal {
     Forbidden(usize),
 }
 
-pub struct Goals {
+pub(crate) struct Goals {
     errors: bool,
     deadlocks: bool,
     /// Per process and state, assertions by their number.
@@ -53,7 +53,7 @@ pub struct Goals {
 }
 
 impl Goals {
-    pub fn new(system: &System, tables: &DveTables, goals: &DveGoals) -> Goals {
+    pub(crate) fn new(system: &System, tables: &DveTables, goals: &DveGoals) -> Goals {
         let mut kinds = vec![DveGoal::Error, DveGoal::Deadlock];
         let mut asserts = Vec::new();
         for (p, process) in system.processes[..system.active()].iter().enumerate() {
@@ -85,7 +85,7 @@ impl DveMachine {
 }
 
 /// Is the state a goal, and which? A deadlock is one that has no step, not even one that goes wrong.
-pub fn look(machine: &DveMachine, scratch: &mut DveScratch, state: &[u64]) -> Look {
+pub(crate) fn look(machine: &DveMachine, scratch: &mut DveScratch, state: &[u64]) -> Look {
     let goals = &machine.goals;
     if state == WRONG {
         return if goals.errors { Look::Goal(0) } else { Look::Rank(0) };

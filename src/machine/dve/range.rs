@@ -10,7 +10,7 @@ use crate::model::{BinOp, Expr, Value};
 const ROUNDS: usize = 300;
 
 /// Per variable, what its elements can hold.
-pub fn ranges(system: &System) -> Vec<Interval> {
+pub(crate) fn ranges(system: &System) -> Vec<Interval> {
     let initial = |values: &[Value]| {
         let all = values.iter().map(|v| Interval::constant(*v));
         all.reduce(Interval::join).expect("a variable has some element")

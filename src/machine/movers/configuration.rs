@@ -20,14 +20,14 @@ pub(super) struct Configuration {
 
 impl Configuration {
     /// Becomes `other` as a step begins.
-    pub fn copy(&mut self, other: &Configuration) {
+    pub(crate) fn copy(&mut self, other: &Configuration) {
         self.words.clone_from(&other.words);
         self.at.clone_from(&other.at);
         self.buffers.clone_from(&other.buffers);
         self.moved.clear();
     }
 
-    pub fn unpack(&mut self, core: &Core, cache: &mut TransitionCache, state: &[u64]) {
+    pub(crate) fn unpack(&mut self, core: &Core, cache: &mut TransitionCache, state: &[u64]) {
         let (words, buffers) = state.split_at(core.words());
         self.words.clear();
         self.words.extend_from_slice(words);
@@ -40,29 +40,29 @@ impl Configuration {
 
     /// Is there nothing in any buffer?
     #[inline]
-    pub fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.buffers.iter().all(Vec::is_empty)
     }
 
     #[inline]
-    pub fn buffer(&self, t: usize) -> &[Pending] {
+    pub(crate) fn buffer(&self, t: usize) -> &[Pending] {
         self.buffers.get(t).map_or(&[], |b| b)
     }
 
     /// What the cell holds, as it is written down.
     #[inline]
-    pub fn memory(&self, core: &Core, cell: u32) -> u64 {
+    pub(crate) fn memory(&self, core: &Core, cell: u32) -> u64 {
         core.fields.cell(cell).get(&self.words)
     }
 
     #[inline]
-    pub fn set(&mut self, core: &Core, cell: u32, raw: u64) {
+    pub(crate) fn set(&mut self, core: &Core, cell: u32, raw: u64) {
         core.fields.cell(cell).set(&mut self.words, raw);
     }
 
     /// Puts the thread into a local state.
     #[inline]
-    pub fn go(&mut self, core: &Core, cache: &TransitionCache, t: usize, to: LocalId) {
+    pub(crate) fn go(&mut self, core: &Core, cache: &TransitionCache, t: usize, to: LocalId) {
         self.moved.push(t);
         self.at[t] = to;
         cache.put(core, t, to, &mut self.words);
@@ -70,19 +70,19 @@ impl Configuration {
 
     /// Everything the thread may still touch.
     #[inline]
-    pub fn future(&self, cache: &TransitionCache, t: usize) -> Access {
+    pub(crate) fn future(&self, cache: &TransitionCache, t: usize) -> Access {
         let waiting = self.buffer(t).iter().map(|store| Access::write(store.cell));
         waiting.fold(cache.get(self.at[t]).future, Access::union)
     }
 
     /// The oldest store of the buffer reaches memory, and more of the same may stay.
-    pub fn flush(&mut self, core: &Core, t: usize, stays: bool) {
+    pub(crate) fn flush(&mut self, core: &Core, t: usize, stays: bool) {
         let Pending { cell, value, .. } = leave(&mut self.buffers[t], stays);
         self.set(core, cell, core.fields.cell(cell).raw(value));
     }
 
     /// Everything as words; `false` if that would be too many.
-    pub fn pack(&self, core: &Core, out: &mut Vec<u64>) -> bool {
+    pub(crate) fn pack(&self, core: &Core, out: &mut Vec<u64>) -> bool {
         out.clear();
         if self.buffers.iter().any(|b| b.len() > LONGEST_BUFFER) {
             return false;

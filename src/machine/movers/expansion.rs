@@ -72,7 +72,7 @@ pub(super) struct Expansion {
 
 impl Expansion {
     /// Prepares for the steps from a state.
-    pub fn begin(&mut self, core: &Core, state: &[u64]) {
+    pub(crate) fn begin(&mut self, core: &Core, state: &[u64]) {
         let threads = core.threads();
         self.cache.evict(core);
         self.base.unpack(core, &mut self.cache, state);
@@ -93,17 +93,17 @@ impl Expansion {
     }
 
     /// The state that was found last.
-    pub fn found(&self) -> &[u64] {
+    pub(crate) fn found(&self) -> &[u64] {
         if self.next.buffers.is_empty() { &self.next.words } else { &self.packed }
     }
 
     /// Does the state that was found last not fit?
-    pub fn is_too_large(&self) -> bool {
+    pub(crate) fn is_too_large(&self) -> bool {
         self.too_large
     }
 
     /// In the state that was found last.
-    pub fn longest_buffer(&self) -> usize {
+    pub(crate) fn longest_buffer(&self) -> usize {
         self.next.buffers.iter().map(Vec::len).max().unwrap_or(0)
     }
 
@@ -185,7 +185,7 @@ impl Expansion {
     }
 
     /// All normal forms that follow when thread `t` takes its commit, each left in `found`.
-    pub fn successors<R: Record>(
+    pub(crate) fn successors<R: Record>(
         &mut self,
         core: &Core,
         t: usize,
@@ -345,7 +345,7 @@ impl Expansion {
     }
 
     /// Has a thread that moved lost something that a goal may ask for?
-    pub fn has_lost(&self) -> bool {
+    pub(crate) fn has_lost(&self) -> bool {
         self.next.moved.iter().any(|&t| self.cache.get(self.next.at[t]).lost)
     }
 }

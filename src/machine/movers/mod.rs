@@ -88,12 +88,14 @@ pub(super) fn suit(program: &Program, model: MemoryModel, reductions: Reductions
     reductions.movers
         && matches!(model, MemoryModel::Sc | MemoryModel::Tso(None))
         && !program.has_locks()
+        && program.membarrier().is_none()
+        && !program.mixes_sizes()
         && program.threads().iter().all(fits)
 }
 
 impl MoverMachine {
     /// For a program that it suits.
-    pub fn new(
+    pub(crate) fn new(
         program: &Program,
         goal: &Goal,
         model: MemoryModel,

@@ -59,7 +59,7 @@ pub(super) struct Transaction {
 
 impl Transaction {
     /// Extends the transaction from where the thread stands as far as it goes.
-    pub fn fill(&mut self, core: &Core, cache: &mut TransitionCache, base: &Configuration, t: usize) {
+    pub(crate) fn fill(&mut self, core: &Core, cache: &mut TransitionCache, base: &Configuration, t: usize) {
         self.steps.clear();
         self.reads = Access::NONE;
         self.stored = 0;
@@ -155,13 +155,13 @@ impl Transaction {
 
     /// Where the thread stands after so many steps.
     #[inline]
-    pub fn after(&self, base: &Configuration, t: usize, steps: usize) -> LocalId {
+    pub(crate) fn after(&self, base: &Configuration, t: usize, steps: usize) -> LocalId {
         if steps == 0 { base.at[t] } else { self.steps[steps - 1].to }
     }
 
     /// Stores among so many steps.
     #[inline]
-    pub fn stores(&self, steps: usize) -> impl DoubleEndedIterator<Item = Pending> {
+    pub(crate) fn stores(&self, steps: usize) -> impl DoubleEndedIterator<Item = Pending> {
         let stored = &self.steps[..steps.min(self.stored)];
         stored.iter().filter_map(|s| match s.touch {
             Touch::Store(store) => Some(store),
@@ -170,13 +170,13 @@ impl Transaction {
     }
 
     /// Steps up to the first store that enters the buffer, and what it writes.
-    pub fn first_store(&self) -> Option<(usize, Pending)> {
+    pub(crate) fn first_store(&self) -> Option<(usize, Pending)> {
         let first = self.steps.iter().position(|s| matches!(s.touch, Touch::Store(_)))?;
         Some((first + 1, self.stores(first + 1).next()?))
     }
 
     /// At its end, the newest own store to a cell that is not in memory.
-    pub fn buffered(&self, base: &Configuration, t: usize, cell: u32) -> Option<Value> {
+    pub(crate) fn buffered(&self, base: &Configuration, t: usize, cell: u32) -> Option<Value> {
         self.newest_first(base, t).find(|store| store.cell == cell).map(|store| store.value)
     }
 
@@ -190,7 +190,7 @@ impl Transaction {
     }
 
     /// At its end, what the thread finds in a cell.
-    pub fn view(&self, core: &Core, base: &Configuration, t: usize, cell: u32) -> u64 {
+    pub(crate) fn view(&self, core: &Core, base: &Configuration, t: usize, cell: u32) -> u64 {
         match self.buffered(base, t, cell) {
             Some(value) => core.fields.cell(cell).raw(value),
             None => base.memory(core, cell),
@@ -199,17 +199,17 @@ impl Transaction {
 
     /// At its end, are there stores that are not in memory?
     #[inline]
-    pub fn has_pending(&self, base: &Configuration, t: usize) -> bool {
+    pub(crate) fn has_pending(&self, base: &Configuration, t: usize) -> bool {
         self.stored > 0 || !base.buffer(t).is_empty()
     }
 
     /// Does any store of it enter the buffer?
-    pub fn has_stores(&self) -> bool {
+    pub(crate) fn has_stores(&self) -> bool {
         self.stored > 0
     }
 
     /// At its end, would the store change nothing?
-    pub fn is_silent(&self, core: &Core, base: &Configuration, t: usize, cell: u32, raw: u64) -> bool {
+    pub(crate) fn is_silent(&self, core: &Core, base: &Configuration, t: usize, cell: u32, raw: u64) -> bool {
         core.writes_alone(t, cell) && self.view(core, base, t, cell) == raw
     }
 }

@@ -69,13 +69,13 @@ pub(super) struct LocalState {
 impl LocalState {
     /// The cell of a load that is a mover.
     #[inline]
-    pub fn cell(&self) -> u32 {
+    pub(crate) fn cell(&self) -> u32 {
         self.cell
     }
 
     /// The numbers of its transitions, once they are known.
     #[inline]
-    pub fn transitions(&self) -> Range<usize> {
+    pub(crate) fn transitions(&self) -> Range<usize> {
         self.first as usize..(self.first + self.count) as usize
     }
 }
@@ -159,7 +159,7 @@ pub(super) struct TransitionCache {
 
 impl TransitionCache {
     /// Empties the cache if it has become large; no number of a local state is good after that.
-    pub fn evict(&mut self, core: &Core) {
+    pub(crate) fn evict(&mut self, core: &Core) {
         let threads = core.threads();
         let large = self.locals.len() > MOST_LOCALS
             || self.bits.len() > MOST_WORDS
@@ -178,13 +178,13 @@ impl TransitionCache {
     }
 
     #[inline]
-    pub fn get(&self, id: LocalId) -> &LocalState {
+    pub(crate) fn get(&self, id: LocalId) -> &LocalState {
         &self.locals[id as usize]
     }
 
     /// Puts a thread into a local state.
     #[inline]
-    pub fn put(&self, core: &Core, t: usize, id: LocalId, words: &mut [u64]) {
+    pub(crate) fn put(&self, core: &Core, t: usize, id: LocalId, words: &mut [u64]) {
         let local = self.get(id);
         let part = core.fields.thread(t);
         part.set_first(words, local.bits);
@@ -195,7 +195,7 @@ impl TransitionCache {
 
     /// The local state of a thread in a packed state.
     #[inline]
-    pub fn find(&mut self, core: &Core, t: usize, words: &[u64]) -> LocalId {
+    pub(crate) fn find(&mut self, core: &Core, t: usize, words: &[u64]) -> LocalId {
         let part = core.fields.thread(t);
         if let Some(few) = part.number(words) {
             let id = self.few[t][few];
@@ -250,7 +250,7 @@ impl TransitionCache {
 
     /// The same local state, with its transitions known.
     #[inline(always)]
-    pub fn with_transitions(&mut self, core: &Core, t: usize, id: LocalId) -> &LocalState {
+    pub(crate) fn with_transitions(&mut self, core: &Core, t: usize, id: LocalId) -> &LocalState {
         if self.locals[id as usize].mover == Mover::Unknown {
             self.find_transitions(core, t, id);
         }
@@ -258,12 +258,12 @@ impl TransitionCache {
     }
 
     #[inline]
-    pub fn transition(&self, i: usize) -> Transition {
+    pub(crate) fn transition(&self, i: usize) -> Transition {
         self.transitions[i]
     }
 
     /// The decision that the transition is.
-    pub fn act(&self, i: usize) -> Act {
+    pub(crate) fn act(&self, i: usize) -> Act {
         Act::Step { edge: self.transitions[i].edge, choice: self.transitions[i].choice }
     }
 
@@ -324,7 +324,9 @@ impl TransitionCache {
         match (&edge.instr, cell) {
             (CInstr::Load { .. }, Some(cell)) => Some(Effect::Load { cell, table: self.table(core, cell) }),
             (CInstr::Rmw { .. }, Some(cell)) => Some(Effect::Rmw { cell, table: self.table(core, cell) }),
-            (CInstr::Fence, _) => Some(Effect::Fence { to: self.take(core, t, edge, choice)? }),
+            (CInstr::Fence | CInstr::Membarrier, _) => {
+                Some(Effect::Fence { to: self.take(core, t, edge, choice)? })
+            }
             _ => Some(Effect::Local { to: self.take(core, t, edge, choice)? }),
         }
     }
@@ -343,7 +345,7 @@ impl TransitionCache {
 
     /// Where a load that is a mover leads if it finds a value in its cell.
     #[inline(always)]
-    pub fn load(&mut self, core: &Core, t: usize, at: LocalId, raw: u64) -> LocalId {
+    pub(crate) fn load(&mut self, core: &Core, t: usize, at: LocalId, raw: u64) -> LocalId {
         let local = &self.locals[at as usize];
         if local.table != WIDE {
             let to = self.landings[local.table as usize + raw as usize].to;
@@ -377,7 +379,7 @@ impl TransitionCache {
     /// Where a transition leads if the thread finds these values in cells, and the cell that it sets, with
     /// what it holds then.
     #[inline(always)]
-    pub fn effect(
+    pub(crate) fn effect(
         &mut self,
         core: &Core,
         t: usize,

@@ -17,17 +17,17 @@ pub(in super::super) struct Settled {
 
 impl Settled {
     /// As the state was found with a sleep set; nothing is added if the reduction is off.
-    pub fn new(sleep: Sleep, is_on: bool) -> Settled {
+    pub(crate) fn new(sleep: Sleep, is_on: bool) -> Settled {
         Settled { threads: sleep, is_on }
     }
 
     #[inline]
-    pub fn contains(&self, t: usize) -> bool {
+    pub(crate) fn contains(&self, t: usize) -> bool {
         self.threads & bit(t) != 0
     }
 
     #[inline]
-    pub fn insert(&mut self, t: usize) {
+    pub(crate) fn insert(&mut self, t: usize) {
         if self.is_on {
             self.threads |= bit(t);
         }
@@ -36,7 +36,7 @@ impl Settled {
     /// The threads that sleep in the successors by thread `t`; `next` says what each thread's next step
     /// touches.
     #[inline]
-    pub fn asleep_after(&self, t: usize, next: &[Access]) -> Sleep {
+    pub(crate) fn asleep_after(&self, t: usize, next: &[Access]) -> Sleep {
         let mut left = if self.is_on { self.threads } else { 0 };
         let mut kept = 0;
         while left != 0 {

@@ -1,6 +1,6 @@
 //! What became of each property? A table of verdicts, a run for each that fails, and what the rest rests on.
 
-use super::{against, delay_fields, reason};
+use super::{Answers, against, delay_fields};
 use crate::certify::Outcome;
 use crate::model::Program;
 use crate::query::{Answer, Asked, Model, Question};
@@ -10,25 +10,26 @@ use crate::report::table::{Align, Cell, Table, Tone};
 use serde_json::{Value, json};
 
 /// All verdicts, and then what they rest on.
-pub fn explanation(program: &Program, each: &[(Asked, Outcome)]) -> Vec<Block> {
-    let mut blocks = vec![Block::Table(table(program, each))];
+pub(crate) fn explanation(answers: &Answers<'_>) -> Vec<Block> {
+    let Answers { program, each, formulas, .. } = *answers;
+    let mut blocks = vec![Block::Table(table(program, each, formulas))];
     let mut told: Vec<String> = Vec::new();
     for (asked, outcome) in each {
         let fails = matches!(outcome.answer, Answer::Fails(_));
         if fails {
-            blocks.push(Block::line(format!("Property {}:", number(program, *asked))));
+            blocks.push(Block::line(format!("Property {}:", number(program, *asked, formulas))));
         }
         // What holds together is told once.
-        let why = reason(outcome);
+        let why = answers.reason(*asked, outcome);
         if fails || !told.contains(&why) {
-            blocks.extend(super::explanation(program, outcome));
+            blocks.extend(answers.explanation(*asked, outcome));
         }
         told.push(why);
     }
     blocks
 }
 
-fn table(program: &Program, each: &[(Asked, Outcome)]) -> Table {
+fn table(program: &Program, each: &[(Asked, Outcome)], formulas: &[u32]) -> Table {
     let mut table = Table::new(vec![Align::Right, Align::Right, Align::Left, Align::Left, Align::Left]);
     let heads = ["", "line", "", "", ""];
     table.row(heads.map(|head| Cell::new(head, Tone::Quiet)).to_vec());
@@ -39,7 +40,7 @@ fn table(program: &Program, each: &[(Asked, Outcome)]) -> Table {
             line => line.to_string(),
         };
         table.row(vec![
-            Cell::new(number(program, *asked).to_string(), Tone::Head),
+            Cell::new(number(program, *asked, formulas).to_string(), Tone::Head),
             Cell::new(line, Tone::Quiet),
             Cell::new(asked.name(program).unwrap_or_default(), Tone::Head),
             Cell::new(asked.text(program), Tone::Plain),
@@ -55,9 +56,12 @@ fn line(program: &Program, asked: Asked) -> u32 {
 }
 
 /// From 1 on, in the order of the file; errors of threads come last.
-fn number(program: &Program, asked: Asked) -> usize {
+fn number(program: &Program, asked: Asked, formulas: &[u32]) -> usize {
     let all = Asked::of(program);
-    1 + all.iter().position(|a| *a == asked).unwrap_or(all.len())
+    match all.iter().position(|a| *a == asked) {
+        Some(own) => 1 + own + formulas.iter().filter(|&&line| line < asked.line(program)).count(),
+        None => 1 + all.len() + formulas.len(),
+    }
 }
 
 fn verdict(program: &Program, asked: Asked, outcome: &Outcome) -> (String, Tone) {
@@ -87,16 +91,17 @@ fn only_under_tso(outcome: &Outcome) -> Option<bool> {
 }
 
 /// One object for each property.
-pub fn fields(program: &Program, each: &[(Asked, Outcome)]) -> Value {
+pub(crate) fn fields(answers: &Answers<'_>) -> Value {
+    let Answers { program, each, formulas, .. } = *answers;
     let one = |(asked, outcome): &(Asked, Outcome)| {
         let mut fields = json!({
-            "number": number(program, *asked),
+            "number": number(program, *asked, formulas),
             "name": asked.name(program),
             "line": line(program, *asked),
             "text": asked.text(program),
             "verdict": Question::Check.word(outcome.answer.verdict()),
             "only_under_tso": only_under_tso(outcome),
-            "reason": reason(outcome),
+            "reason": answers.reason(*asked, outcome),
         });
         if let (Answer::Fails(trace), Some(fields)) = (&outcome.answer, fields.as_object_mut()) {
             let run = json!({

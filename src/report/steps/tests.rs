@@ -53,7 +53,7 @@ pub fn sb_trace() -> Trace {
     Trace { model: Model::Tso, events: vec![x, y, r0, r1, fx, fy], against: Against::Property(0) }
 }
 
-const PLAIN: Style = Style { width: 100, color: false, local_steps: true };
+const PLAIN: Style = Style { width: 100, wraps: false, color: false, local_steps: true };
 
 fn told(program: &Program, run: &Trace, style: Style) -> String {
     text::blocks(&trace(program, run), style)
@@ -90,7 +90,7 @@ fn a_narrow_terminal_gets_one_column() {
     check(
         &sb(),
         &sb_trace(),
-        Style { width: 60, color: false, local_steps: true },
+        Style { width: 60, wraps: false, color: false, local_steps: true },
         "
                        line                                 buffer
   1  p0  store [x], 1     3  x = 1 waits in the buffer      x=1
@@ -193,7 +193,45 @@ fn an_access_outside_memory_is_named_at_its_row() {
 
 #[test]
 fn colour_is_there_only_if_asked_for() {
-    let coloured = told(&sb(), &sb_trace(), Style { width: 100, color: true, local_steps: true });
+    let coloured =
+        told(&sb(), &sb_trace(), Style { width: 100, wraps: false, color: true, local_steps: true });
     assert!(coloured.contains("\u{1b}["));
     assert!(!told(&sb(), &sb_trace(), PLAIN).contains('\u{1b}'));
+}
+
+#[test]
+fn object_code_is_told_by_its_source_its_function_and_its_disassembly() {
+    use crate::model::CodeLine;
+    use crate::model::code::CodeCall;
+    let mut parts = sb().to_parts();
+    for (n, edge) in parts.threads.iter_mut().flat_map(|t| &mut t.edges).enumerate() {
+        edge.line = n as u32 + 1;
+        edge.text.clear();
+        parts.code.push(CodeLine {
+            function: "left".to_string(),
+            at: format!("left+{:#x}", 4 * n),
+            asm: format!("mov{n}"),
+            file: (n == 0).then(|| "sb.c".to_string()),
+            line: if n == 0 { 14 } else { 0 },
+            column: 5,
+            source: (n == 0).then(|| "  x = 1;".to_string()),
+            calls: vec![CodeCall {
+                function: "put".to_string(),
+                inlined: true,
+                line: 20,
+                ..CodeCall::default()
+            }],
+        });
+    }
+    let program = Program::new(parts).unwrap();
+    let rows = walked(&program, Model::Tso, &sb_trace().events, &[]).0.rows;
+    let first = &rows[0];
+    assert_eq!((first.line.as_str(), first.text.as_str(), first.asm.as_str()), ("sb.c:14", "x = 1;", "mov0"));
+    let second = &rows[1];
+    assert_eq!((second.line.as_str(), second.text.as_str(), second.asm.as_str()), ("left+0x8", "mov2", ""));
+    let event = crate::report::json::event(&program, &sb_trace().events[0]);
+    assert_eq!((&event["file"], &event["line"], &event["asm"]), (&"sb.c".into(), &14.into(), &"mov0".into()));
+    assert_eq!(event["calls"], serde_json::json!([{"function": "put", "inlined": true, "line": 20}]));
+    let unknown = crate::report::json::event(&program, &sb_trace().events[1]);
+    assert_eq!((unknown.get("file"), &unknown["at"]), (None, &"left+0x8".into()));
 }

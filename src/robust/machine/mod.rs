@@ -48,7 +48,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 use targets::{AttackTarget, Loads, overtakers};
 
-pub struct AttackMachine<'a> {
+pub(crate) struct AttackMachine<'a> {
     program: &'a Program,
     base: EagerMachine,
     targets: Vec<AttackTarget>,
@@ -70,7 +70,7 @@ pub struct AttackMachine<'a> {
 }
 
 #[derive(Default)]
-pub struct AttackScratch {
+pub(crate) struct AttackScratch {
     phase1: EagerScratch,
     base: AttackState,
     next: AttackState,
@@ -79,7 +79,7 @@ pub struct AttackScratch {
 
 impl<'a> AttackMachine<'a> {
     /// Attacks along known paths do not count.
-    pub fn new(
+    pub(crate) fn new(
         program: &'a Program,
         attacks: &Attacks,
         known: &'a KnownPaths,
@@ -123,12 +123,12 @@ impl<'a> AttackMachine<'a> {
     }
 
     /// Words of a packed state of phase 2 or 3.
-    pub fn words(&self) -> usize {
+    pub(crate) fn words(&self) -> usize {
         self.base.core.words() + self.layout.words()
     }
 
     /// Was a state left out because it needs too many words? Then an exhausted search is no proof.
-    pub fn too_large(&self) -> bool {
+    pub(crate) fn too_large(&self) -> bool {
         self.words() > MAX_WORDS
     }
 

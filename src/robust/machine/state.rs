@@ -20,33 +20,33 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub const TARGET: usize = 0;
-    pub const CELL: usize = 1;
-    pub const PHASE: usize = 2;
-    pub const CLAIM: usize = 3;
+    pub(crate) const TARGET: usize = 0;
+    pub(crate) const CELL: usize = 1;
+    pub(crate) const PHASE: usize = 2;
+    pub(crate) const CLAIM: usize = 3;
     /// In phase 3, the number of the load.
-    pub const LOAD: usize = 4;
+    pub(crate) const LOAD: usize = 4;
     /// In phase 2, where the attacker's path stands among the known ones.
-    pub const TRAIL: usize = 5;
-    pub const FIXED: usize = 6;
+    pub(crate) const TRAIL: usize = 5;
+    pub(crate) const FIXED: usize = 6;
 
-    pub fn buffered(self, cell: usize) -> usize {
+    pub(crate) fn buffered(self, cell: usize) -> usize {
         Slots::FIXED + cell
     }
-    pub fn value(self, cell: usize) -> usize {
+    pub(crate) fn value(self, cell: usize) -> usize {
         self.buffered(self.cells) + cell
     }
-    pub fn after(self, cell: usize) -> usize {
+    pub(crate) fn after(self, cell: usize) -> usize {
         self.value(self.cells) + cell
     }
     /// Touched by a block that has not earned its claim.
-    pub fn noted(self, cell: usize) -> usize {
+    pub(crate) fn noted(self, cell: usize) -> usize {
         self.after(self.cells) + cell
     }
-    pub fn helper(self, thread: usize) -> usize {
+    pub(crate) fn helper(self, thread: usize) -> usize {
         self.noted(self.cells) + thread
     }
-    pub fn count(self) -> usize {
+    pub(crate) fn count(self) -> usize {
         self.helper(self.threads)
     }
 }
@@ -59,7 +59,7 @@ pub(super) struct AttackState {
 }
 
 impl AttackState {
-    pub fn copy(&mut self, other: &AttackState, t: usize) {
+    pub(crate) fn copy(&mut self, other: &AttackState, t: usize) {
         self.work.copy(&other.work, t);
         self.vals.clone_from(&other.vals);
     }

@@ -66,7 +66,7 @@ impl AttackMachine<'_> {
 
     /// The store goes into the thread's buffer; its cell, if it does not go wrong.
     fn issue(&self, work: &mut Work, t: usize, edge: &CEdge) -> Option<usize> {
-        let CInstr::Store { addr, value } = &edge.instr else { return None };
+        let CInstr::Store { addr, value, .. } = &edge.instr else { return None };
         let cell = self.base.core.cell(work, addr)?;
         let value = value.eval(&work.vals)?;
         let buffer = &mut work.buffers[t];

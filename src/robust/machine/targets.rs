@@ -24,7 +24,7 @@ pub(super) struct Loads {
 }
 
 impl AttackTarget {
-    pub fn new(store: &DelayedStore) -> AttackTarget {
+    pub(crate) fn new(store: &DelayedStore) -> AttackTarget {
         AttackTarget {
             thread: store.thread.index(),
             edge: store.edge,

@@ -17,21 +17,21 @@ use crate::analysis::interval::Intervals;
 use crate::certify::race::{Pair, in_block};
 use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{
-    Atom, BinOp, Edge, EdgeId, Expr, Instr, Invalid, Loc, Location, Origin, Pred, Program, Reg, RegExpr,
-    Thread, ThreadId, Value,
+    Atom, BinOp, Bytes, Edge, EdgeId, Expr, Instr, Invalid, Loc, Location, Origin, Pred, Program, Reg,
+    RegExpr, Thread, ThreadId, Value,
 };
 use crate::query::{Act, Action, Clause, Goal, Limit, Limits, When};
 use std::collections::HashMap;
 
 /// The program of one attacker, and the states in which it has been caught.
 #[derive(Debug)]
-pub struct Attacker {
+pub(crate) struct Attacker {
     pub program: Program,
     pub goal: Goal,
 }
 
 /// What instructions may touch.
-pub struct Accesses<'a> {
+pub(crate) struct Accesses<'a> {
     program: &'a Program,
     pub intervals: Intervals,
     /// Per thread all that it may write.
@@ -53,7 +53,7 @@ enum Mode {
 }
 
 impl<'a> Accesses<'a> {
-    pub fn new(program: &'a Program, limits: &Limits) -> Result<Self, Limit> {
+    pub(crate) fn new(program: &'a Program, limits: &Limits) -> Result<Self, Limit> {
         let intervals = Intervals::of(program, limits)?;
         let access =
             |t: ThreadId, e: &Edge| access::of_instr(program, &e.instr, || intervals.address(t, e)).cells();
@@ -77,7 +77,7 @@ impl<'a> Accesses<'a> {
 }
 
 /// The program with thread `t` as the attacker; `None` if the text shows that it is none.
-pub fn attacker(
+pub(crate) fn attacker(
     accesses: &Accesses<'_>,
     t: ThreadId,
     limits: &Limits,
@@ -102,7 +102,7 @@ pub fn attacker(
 }
 
 /// The run of the user's program that a run of the attacker's program is.
-pub fn project(program: &Program, actions: &[Action]) -> Vec<Action> {
+pub(crate) fn project(program: &Program, actions: &[Action]) -> Vec<Action> {
     let step = |action: &Action| match action.act {
         Act::Step { edge, choice } => match program.thread(action.thread).edge(edge).origin {
             Some(Origin::Whole(edge)) => Some(Action { act: Act::Step { edge, choice }, ..*action }),
@@ -188,7 +188,8 @@ impl<'a> Copies<'a> {
             (Instr::Lock, _) => Held,
             (Instr::Unlock, _) => Free,
             (_, Held) => Held,
-            (Instr::Fence | Instr::Rmw { .. }, _) => Free,
+            (Instr::Rmw { .. }, _) => Free,
+            (fence, _) if fence.is_fence() => Free,
             (Instr::Store { .. }, _) => on,
             (_, Pending) => on,
             (_, Free) => Free,
@@ -213,7 +214,7 @@ impl<'a> Copies<'a> {
         let watch = self.watch();
         let (loaded, known) = (self.location(), self.location());
         // The load's own register may be part of the address, and is left alone.
-        let instr = Instr::Load { dst: watch.value, addr: addr.clone() };
+        let instr = Instr::Load { dst: watch.value, addr: addr.clone(), bytes: Bytes::WHOLE };
         self.whole(id, &Edge { instr, ..edge.clone() }, from, loaded);
         self.book(loaded, known, Instr::Assign { dst: watch.address, value: addr.clone() });
         let differs = Expr::binary(BinOp::Ne, Expr::Atom(watch.address), Expr::Atom(self.last));

@@ -50,7 +50,7 @@ fn infix(text: &str) -> Option<Infix> {
 
 impl<'s> DveParser<'s, '_, '_> {
     /// Nothing but an expression.
-    pub fn whole_expression(&mut self) -> Parsed<ExprText<'s>> {
+    pub(crate) fn whole_expression(&mut self) -> Parsed<ExprText<'s>> {
         let expr = self.expression()?;
         match self.token().kind {
             DveKind::EndOfFile => Ok(expr),
@@ -58,7 +58,7 @@ impl<'s> DveParser<'s, '_, '_> {
         }
     }
 
-    pub fn expression(&mut self) -> Parsed<ExprText<'s>> {
+    pub(crate) fn expression(&mut self) -> Parsed<ExprText<'s>> {
         Ok(self.climb(0, 0)?.0)
     }
 

@@ -20,14 +20,14 @@ const OR: Combination = ("or", "lock or");
 const XOR: Combination = ("xor", "lock xor");
 
 impl<'a> Assembly<'a> {
-    pub fn load(&mut self, to: Gpr, mem: &Mem, bits: u32) {
+    pub(crate) fn load(&mut self, to: Gpr, mem: &Mem, bits: u32) {
         match bits {
             8 | 16 => self.plain(syntax::extending_load(self.writer.arch, to, mem, bits)),
             _ => self.op("mov", bits, &[Operand::Reg(to), Operand::Mem(mem.clone())]),
         }
     }
 
-    pub fn rmw(&mut self, reg: Reg, addr: &RegExpr, op: &RmwOp) -> Result<(), Inexpressible> {
+    pub(crate) fn rmw(&mut self, reg: Reg, addr: &RegExpr, op: &RmwOp) -> Result<(), Inexpressible> {
         let dst = self.registers.get(reg);
         let (mem, bits) = self.access(addr)?;
         let (value, mnemonic) = match op {
@@ -37,6 +37,9 @@ impl<'a> Assembly<'a> {
             RmwOp::And(value) => return self.combine((reg, dst), mem, bits, (AND, value)),
             RmwOp::Or(value) => return self.combine((reg, dst), mem, bits, (OR, value)),
             RmwOp::Xor(value) => return self.combine((reg, dst), mem, bits, (XOR, value)),
+            RmwOp::New(value) => {
+                return self.attempts(dst, mem, bits, |assembly, new| assembly.into(new, value));
+            }
             RmwOp::Cas { old, new } => {
                 let mem = self.apart(mem, EAX)?;
                 let new = match self.reg(new)? {
@@ -82,7 +85,7 @@ impl<'a> Assembly<'a> {
         })
     }
 
-    pub fn block(&mut self, block: &Block<'a>) -> Result<(), Inexpressible> {
+    pub(crate) fn block(&mut self, block: &Block<'a>) -> Result<(), Inexpressible> {
         self.edge = Some(block.load);
         let (mem, bits) = self.access(block.addr)?;
         if !self.live.is_live(self.t, block.to, block.dst)
@@ -148,7 +151,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// The place that an address means, and how wide it is.
-    pub fn access(&mut self, addr: &RegExpr) -> Result<(Mem, u32), Inexpressible> {
+    pub(crate) fn access(&mut self, addr: &RegExpr) -> Result<(Mem, u32), Inexpressible> {
         let program = self.writer.program;
         if let Some(address) = addr.constant() {
             return match program.cell(address) {

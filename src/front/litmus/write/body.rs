@@ -5,7 +5,7 @@ use crate::model::{Edge, Instr, Loc, Reg, RegExpr, RmwOp, Thread};
 use std::collections::{BTreeSet, HashMap};
 
 /// `lock`, a load, a store to the same cell, `unlock`.
-pub struct Block<'a> {
+pub(crate) struct Block<'a> {
     pub load: &'a Edge,
     pub dst: Reg,
     pub addr: &'a RegExpr,
@@ -14,7 +14,7 @@ pub struct Block<'a> {
 }
 
 /// The part of a thread that can be reached, and what it needs.
-pub struct Body<'a> {
+pub(crate) struct Body<'a> {
     pub thread: &'a Thread,
     /// In the order of their numbers, without the end and what lies inside blocks.
     pub locations: Vec<Loc>,
@@ -25,7 +25,7 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    pub fn new(thread: &'a Thread) -> Body<'a> {
+    pub(crate) fn new(thread: &'a Thread) -> Body<'a> {
         let reachable = thread.reachable();
         let blocks: HashMap<Loc, Block<'a>> =
             reachable.iter().filter_map(|&l| Some((l, block(thread, &reachable, l)?))).collect();
@@ -48,7 +48,7 @@ impl<'a> Body<'a> {
 }
 
 /// Branches that are never open are left out.
-pub fn open_edges(thread: &Thread, loc: Loc) -> Vec<&Edge> {
+pub(crate) fn open_edges(thread: &Thread, loc: Loc) -> Vec<&Edge> {
     let closed = |e: &Edge| matches!(&e.instr, Instr::Assume(c) if c.constant() == Some(0));
     thread.edges_from(loc).into_iter().map(|(_, e)| e).filter(|e| !closed(e)).collect()
 }
@@ -75,14 +75,14 @@ fn block<'a>(thread: &'a Thread, reachable: &BTreeSet<Loc>, loc: Loc) -> Option<
     let load = only(lock.to)?;
     let store = only(load.to)?;
     let unlock = only(store.to).filter(|e| e.instr == Instr::Unlock)?;
-    let Instr::Load { dst, addr } = &load.instr else { return None };
-    let Instr::Store { addr: there, value } = &store.instr else { return None };
+    let Instr::Load { dst, addr, .. } = &load.instr else { return None };
+    let Instr::Store { addr: there, value, .. } = &store.instr else { return None };
     let fits = addr == there && !mentions(addr, *dst);
     let alone = [lock.to, load.to, store.to].into_iter().all(|l| entered(l) == 1 && l != thread.initial());
     (fits && alone).then_some(Block { load, dst: *dst, addr, value, to: unlock.to })
 }
 
-pub fn mentions(e: &RegExpr, reg: Reg) -> bool {
+pub(crate) fn mentions(e: &RegExpr, reg: Reg) -> bool {
     let mut found = false;
     e.for_each_atom(&mut |r| found |= *r == reg);
     found

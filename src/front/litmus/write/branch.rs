@@ -8,13 +8,13 @@ use crate::model::{BinOp, Expr, Loc, RegExpr, UnOp, Value};
 
 /// A condition: the expression is not 0, or it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Open<'a> {
+pub(crate) struct Open<'a> {
     pub expr: &'a RegExpr,
     pub sense: bool,
 }
 
 impl<'a> Open<'a> {
-    pub fn when(expr: &'a RegExpr) -> Open<'a> {
+    pub(crate) fn when(expr: &'a RegExpr) -> Open<'a> {
         Open { expr, sense: true }.plain()
     }
 
@@ -63,7 +63,7 @@ impl<'a> Open<'a> {
 }
 
 /// Is at most one of the two open?
-pub fn exclusive(a: &Open, b: &Open) -> bool {
+pub(crate) fn exclusive(a: &Open, b: &Open) -> bool {
     let disjoint = || {
         let ((x, of_a), (y, of_b)) = (a.values()?, b.values()?);
         let meet = |i: &Interval, j: &Interval| i.lo <= j.hi && j.lo <= i.hi;
@@ -73,7 +73,7 @@ pub fn exclusive(a: &Open, b: &Open) -> bool {
 }
 
 /// Is one of these always open?
-pub fn exhaustive(branches: &[(Open, Loc)]) -> bool {
+pub(crate) fn exhaustive(branches: &[(Open, Loc)]) -> bool {
     if let [(open, _)] = branches {
         return open.expr.constant().is_some_and(|c| (c != 0) == open.sense);
     }
@@ -92,12 +92,12 @@ pub fn exhaustive(branches: &[(Open, Loc)]) -> bool {
     all.windows(2).all(|w| w[0].0 == w[1].0) && adjoining && ends
 }
 
-pub fn is_comparison(op: BinOp) -> bool {
+pub(crate) fn is_comparison(op: BinOp) -> bool {
     matches!(op, BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge)
 }
 
 /// The comparison that holds where this one does not.
-pub fn opposite(op: BinOp) -> BinOp {
+pub(crate) fn opposite(op: BinOp) -> BinOp {
     match op {
         BinOp::Eq => BinOp::Ne,
         BinOp::Ne => BinOp::Eq,
@@ -110,7 +110,7 @@ pub fn opposite(op: BinOp) -> BinOp {
 }
 
 /// The same comparison with its sides exchanged.
-pub fn turned(op: BinOp) -> BinOp {
+pub(crate) fn turned(op: BinOp) -> BinOp {
     match op {
         BinOp::Lt => BinOp::Gt,
         BinOp::Gt => BinOp::Lt,

@@ -15,7 +15,7 @@ use super::{FORMAT, LitmusWriter};
 use crate::analysis::liveness::Live;
 use crate::front::x86::{Arch, Gpr};
 use crate::front::{Inexpressible, Unwritten};
-use crate::model::{Edge, Expr, Instr, Loc, ThreadId};
+use crate::model::{Edge, Expr, FenceKinds, Instr, Loc, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What it costs to write a location, in steps of an analysis.
@@ -23,7 +23,7 @@ const LOCATION: usize = 50;
 
 /// A place to jump to: a location of the thread by its number, or one made up, with numbers behind those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Label(usize);
+pub(crate) struct Label(usize);
 
 enum Line {
     Label(Label),
@@ -32,14 +32,14 @@ enum Line {
 }
 
 /// A thread as it is written.
-pub struct Column {
+pub(crate) struct Column {
     pub cells: Vec<String>,
     /// Registers that hold the address of an array from the start, and its name.
     pub bases: Vec<(Gpr, String)>,
 }
 
 /// Writes one thread.
-pub struct Assembly<'a> {
+pub(crate) struct Assembly<'a> {
     pub writer: &'a LitmusWriter<'a>,
     pub layout: &'a LitmusLayout,
     pub registers: &'a LitmusRegisters,
@@ -59,7 +59,7 @@ pub struct Assembly<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    pub fn new(
+    pub(crate) fn new(
         writer: &'a LitmusWriter<'a>,
         layout: &'a LitmusLayout,
         registers: &'a LitmusRegisters,
@@ -85,7 +85,11 @@ impl<'a> Assembly<'a> {
     }
 
     /// The thread's column; its labels are new among the names.
-    pub fn column(mut self, body: &Body<'a>, names: &mut HashSet<String>) -> Result<Column, Unwritten> {
+    pub(crate) fn column(
+        mut self,
+        body: &Body<'a>,
+        names: &mut HashSet<String>,
+    ) -> Result<Column, Unwritten> {
         let end = body.thread.end();
         let first = body.locations.first().copied().unwrap_or(end);
         self.go(body.thread.initial(), first);
@@ -102,7 +106,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Will those who read the test know this instruction?
-    pub fn has(&self, mnemonic: &str) -> bool {
+    pub(crate) fn has(&self, mnemonic: &str) -> bool {
         self.writer.test.is_some() || syntax::herd_has(self.writer.arch, mnemonic)
     }
 
@@ -174,38 +178,49 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    pub fn jump(&mut self, mnemonic: &'static str, to: Label) {
+    pub(crate) fn jump(&mut self, mnemonic: &'static str, to: Label) {
         self.must_have(mnemonic);
         self.lines.push(Line::Jump(mnemonic, to));
     }
 
-    pub fn fresh(&mut self) -> Label {
+    pub(crate) fn fresh(&mut self) -> Label {
         self.labels += 1;
         Label(self.labels - 1)
     }
 
-    pub fn label(&mut self, label: Label) {
+    pub(crate) fn label(&mut self, label: Label) {
         self.lines.push(Line::Label(label));
     }
 
     fn instr(&mut self, instr: &Instr) -> Result<(), Inexpressible> {
         match instr {
-            Instr::Load { dst, addr } => {
+            Instr::Load { bytes, .. } | Instr::Store { bytes, .. } if !bytes.is_whole() => {
+                return Err(self.refuse("a test is written with accesses of one size for each variable"));
+            }
+            Instr::Load { dst, addr, .. } => {
                 let (mem, bits) = self.access(addr)?;
                 self.load(self.registers.get(*dst), &mem, bits);
             }
-            Instr::Store { addr, value } => {
+            Instr::Store { addr, value, .. } => {
                 let (mem, bits) = self.access(addr)?;
                 let value = self.operand(value)?;
                 self.op("mov", bits, &[Operand::Mem(mem), value]);
             }
             Instr::Fence => self.plain(syntax::bare(self.writer.arch, "mfence")),
+            Instr::Partial(FenceKinds::LFENCE) => self.plain(syntax::bare(self.writer.arch, "lfence")),
+            Instr::Partial(FenceKinds::SFENCE) => self.plain(syntax::bare(self.writer.arch, "sfence")),
+            Instr::Partial(_) => {
+                return Err(self.refuse("of the fences that order some accesses only, x86 has LFENCE (`ll, ls`) and SFENCE (`ss`)"));
+            }
             Instr::Assign { dst, value } => self.into(self.registers.get(*dst), value)?,
             Instr::Any { dst, lo, hi } if lo == hi => {
                 self.into(self.registers.get(*dst), &Expr::Const(*lo))?;
             }
             Instr::Rmw { dst, addr, op } => self.rmw(*dst, addr, op)?,
             Instr::Nop => {}
+            Instr::Membarrier => {
+                return Err(self.refuse("no instruction waits for the buffers of other processors"));
+            }
             Instr::Any { .. } => return Err(self.refuse("a test has nothing that chooses a value")),
             Instr::Assert(_) => return Err(self.refuse("a test asks about final states alone")),
             Instr::Lock | Instr::Unlock => {
@@ -218,15 +233,15 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    pub fn bits(&self) -> u32 {
+    pub(crate) fn bits(&self) -> u32 {
         self.writer.arch.bits()
     }
 
-    pub fn plain(&mut self, line: String) {
+    pub(crate) fn plain(&mut self, line: String) {
         self.lines.push(Line::Plain(line));
     }
 
-    pub fn op(&mut self, mnemonic: &str, bits: u32, operands: &[Operand]) {
+    pub(crate) fn op(&mut self, mnemonic: &str, bits: u32, operands: &[Operand]) {
         self.must_have(mnemonic);
         let readable = |o: &Operand| self.writer.test.is_some() || syntax::herd_reads(self.writer.arch, o);
         assert!(operands.iter().all(readable), "herd does not read {mnemonic} {operands:?}");
@@ -234,14 +249,14 @@ impl<'a> Assembly<'a> {
         self.plain(line);
     }
 
-    pub fn mov(&mut self, to: Gpr, from: Gpr) {
+    pub(crate) fn mov(&mut self, to: Gpr, from: Gpr) {
         if to != from {
             self.op("mov", self.bits(), &[Operand::Reg(to), Operand::Reg(from)]);
         }
     }
 
     /// A register that nobody uses.
-    pub fn scratch(&mut self) -> Result<Gpr, Inexpressible> {
+    pub(crate) fn scratch(&mut self) -> Result<Gpr, Inexpressible> {
         let gpr = self.free.get(self.busy).copied();
         self.busy += 1;
         self.most = self.most.max(self.busy);
@@ -250,7 +265,7 @@ impl<'a> Assembly<'a> {
 
     /// The register that has the address of an array. It is one that nothing else has been put in, nor will
     /// be.
-    pub fn base(&mut self, array: &str) -> Result<Gpr, Inexpressible> {
+    pub(crate) fn base(&mut self, array: &str) -> Result<Gpr, Inexpressible> {
         if let Some((gpr, _)) = self.bases.iter().find(|(_, name)| name == array) {
             return Ok(*gpr);
         }
@@ -263,15 +278,15 @@ impl<'a> Assembly<'a> {
     }
 
     /// How many registers are taken; with `release` they are free again.
-    pub fn taken(&self) -> usize {
+    pub(crate) fn taken(&self) -> usize {
         self.busy
     }
 
-    pub fn release(&mut self, taken: usize) {
+    pub(crate) fn release(&mut self, taken: usize) {
         self.busy = taken;
     }
 
-    pub fn refuse(&self, why: &str) -> Inexpressible {
+    pub(crate) fn refuse(&self, why: &str) -> Inexpressible {
         let thread = self.writer.program.thread(self.t);
         let (line, construct) = match self.edge {
             Some(edge) if edge.text.is_empty() => {

@@ -17,14 +17,14 @@ const MAX_COMBINATIONS: u64 = 256;
 const MAX_NESTING: usize = 90;
 
 /// A quantifier and what it is about.
-pub struct Condition {
+pub(crate) struct Condition {
     pub quantifier: &'static str,
     pub pred: Pred,
 }
 
 impl Condition {
     /// Nothing is asked without properties; several become one, which is violated if one of them is.
-    pub fn of(program: &Program) -> Result<Option<Condition>, Inexpressible> {
+    pub(crate) fn of(program: &Program) -> Result<Option<Condition>, Inexpressible> {
         if let Some(forbid) = program.properties().iter().find(|p| p.kind == PropertyKind::Forbid) {
             return Err(refuse(program, forbid, "a test asks about final states alone"));
         }
@@ -50,7 +50,7 @@ impl Condition {
         })
     }
 
-    pub fn atoms(&self) -> Vec<Atom> {
+    pub(crate) fn atoms(&self) -> Vec<Atom> {
         let mut atoms = Vec::new();
         self.pred.for_each_atom(&mut |atom| atoms.push(atom.clone()));
         atoms
@@ -80,7 +80,7 @@ fn refuse(program: &Program, property: &Property, why: &str) -> Inexpressible {
 }
 
 /// Names for what a condition looks at.
-pub struct ConditionNames<'a> {
+pub(crate) struct ConditionNames<'a> {
     pub program: &'a Program,
     pub intervals: &'a Intervals,
     pub layout: &'a LitmusLayout,
@@ -101,7 +101,7 @@ enum Prop {
 }
 
 impl ConditionNames<'_> {
-    pub fn place(&self, atom: &Atom) -> String {
+    pub(crate) fn place(&self, atom: &Atom) -> String {
         match atom {
             Atom::Reg(t, r) => {
                 let gpr = self.registers[t.index()].get(*r);
@@ -112,7 +112,7 @@ impl ConditionNames<'_> {
         }
     }
 
-    pub fn condition(
+    pub(crate) fn condition(
         &self,
         condition: &Condition,
         constant: &impl Fn(Value) -> String,

@@ -15,7 +15,7 @@ use crate::model::{BinOp, Expr, RegExpr, UnOp, Value};
 
 impl<'a> Assembly<'a> {
     /// The value in a register, one of the program's if it is there already.
-    pub fn reg(&mut self, e: &RegExpr) -> Result<Gpr, Inexpressible> {
+    pub(crate) fn reg(&mut self, e: &RegExpr) -> Result<Gpr, Inexpressible> {
         if let Expr::Atom(r) = e {
             return Ok(self.registers.get(*r));
         }
@@ -25,7 +25,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// The value as an operand: a constant that instructions may contain, or a register.
-    pub fn operand(&mut self, e: &RegExpr) -> Result<Operand, Inexpressible> {
+    pub(crate) fn operand(&mut self, e: &RegExpr) -> Result<Operand, Inexpressible> {
         match e.constant() {
             Some(c) => match self.symbol(c) {
                 Some((name, 0)) => Ok(Operand::Symbol(name)),
@@ -42,7 +42,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Computes the value into a register.
-    pub fn into(&mut self, target: Gpr, e: &RegExpr) -> Result<(), Inexpressible> {
+    pub(crate) fn into(&mut self, target: Gpr, e: &RegExpr) -> Result<(), Inexpressible> {
         let taken = self.taken();
         if let Some((condition, yes, no)) = chosen(e) {
             self.choose(target, condition, yes, no)?;
@@ -201,7 +201,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// So many times over.
-    pub fn double(&mut self, target: Gpr, times: u32) {
+    pub(crate) fn double(&mut self, target: Gpr, times: u32) {
         if self.has("shl") {
             return self.shift("shl", target, times);
         }
@@ -278,7 +278,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Jumps if the expression is not 0, or if it is.
-    pub fn jump_if(&mut self, e: &RegExpr, sense: bool, to: Label) -> Result<(), Inexpressible> {
+    pub(crate) fn jump_if(&mut self, e: &RegExpr, sense: bool, to: Label) -> Result<(), Inexpressible> {
         if let Some(c) = e.constant() {
             if (c != 0) == sense {
                 self.jump("jmp", to);
@@ -323,7 +323,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Jumps if what was compared last compares like that.
-    pub fn jump_on(&mut self, op: BinOp, to: Label) {
+    pub(crate) fn jump_on(&mut self, op: BinOp, to: Label) {
         if self.has(jump(op)) || !self.has(jump(opposite(op))) {
             return self.jump(jump(op), to);
         }
@@ -352,7 +352,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// The expression without what 32-bit registers cut off by themselves.
-    pub fn uncut<'e>(&self, e: &'e RegExpr) -> &'e RegExpr {
+    pub(crate) fn uncut<'e>(&self, e: &'e RegExpr) -> &'e RegExpr {
         match self.writer.arch {
             Arch::X86 => narrow::uncut(e).unwrap_or(e),
             Arch::X86_64 => e,
@@ -360,7 +360,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// The locked instruction that does what a block does to its cell, with its second operand.
-    pub fn locked_instruction(&self, block: &Block, bits: u32) -> Option<(&'static str, RegExpr)> {
+    pub(crate) fn locked_instruction(&self, block: &Block, bits: u32) -> Option<(&'static str, RegExpr)> {
         let value = match block.value {
             Expr::Binary(BinOp::BitAnd, a, mask) if cuts(mask, bits) && bits < self.bits() => a,
             e if bits == self.bits() => self.uncut(e),

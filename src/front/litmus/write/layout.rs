@@ -80,7 +80,7 @@ const WITH_WIDTHS: &[&str] = &[
 const MAX_JOINED: usize = 4;
 
 /// A location of the test: a variable, or several that lie side by side.
-pub struct Group {
+pub(crate) struct Group {
     pub name: String,
     pub width: Width,
     /// Its first cell.
@@ -88,7 +88,7 @@ pub struct Group {
     pub init: Vec<Value>,
 }
 
-pub struct LitmusLayout {
+pub(crate) struct LitmusLayout {
     pub groups: Vec<Group>,
     /// All names that are taken.
     pub names: HashSet<String>,
@@ -101,7 +101,12 @@ pub struct LitmusLayout {
 
 impl LitmusLayout {
     /// Widths and addresses are those of the `kept` test, if there is one.
-    pub fn new(program: &Program, intervals: &Intervals, arch: Arch, kept: Option<&Litmus>) -> LitmusLayout {
+    pub(crate) fn new(
+        program: &Program,
+        intervals: &Intervals,
+        arch: Arch,
+        kept: Option<&Litmus>,
+    ) -> LitmusLayout {
         let variables = program.variables();
         let hits = match kept {
             Some(_) => vec![Hit::Whole; variables.len()],
@@ -168,17 +173,17 @@ impl LitmusLayout {
     }
 
     /// The location of a cell, and which element of it the cell is.
-    pub fn place(&self, cell: usize) -> (&Group, usize) {
+    pub(crate) fn place(&self, cell: usize) -> (&Group, usize) {
         let group = &self.groups[self.of_cell[cell]];
         (group, cell - group.first)
     }
 
-    pub fn zones(&self) -> &[Zone] {
+    pub(crate) fn zones(&self) -> &[Zone] {
         &self.zones
     }
 
     /// A cell as conditions name it.
-    pub fn show(&self, cell: Addr) -> String {
+    pub(crate) fn show(&self, cell: Addr) -> String {
         let (group, element) = self.place(cell.index());
         if group.init.len() == 1 { group.name.clone() } else { format!("{}[{element}]", group.name) }
     }
@@ -247,7 +252,7 @@ fn is_word(lower: &str) -> bool {
 }
 
 /// A name that a litmus test can have, and none of those before it.
-pub fn plain_name(wanted: &str, taken: &mut HashSet<String>) -> String {
+pub(crate) fn plain_name(wanted: &str, taken: &mut HashSet<String>) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
     let mut base: String = wanted.chars().map(|c| if fits(c) { c } else { '_' }).collect();
     let lower = base.to_ascii_lowercase();
@@ -268,7 +273,7 @@ pub fn plain_name(wanted: &str, taken: &mut HashSet<String>) -> String {
 }
 
 /// The threads' numbers: their own, if they are called P0, P1 and so on.
-pub fn thread_numbers(program: &Program) -> Vec<u64> {
+pub(crate) fn thread_numbers(program: &Program) -> Vec<u64> {
     let own = |thread: &Thread| {
         let number: u64 = thread.name().strip_prefix('P')?.parse().ok()?;
         (thread.name() == format!("P{number}")).then_some(number)
@@ -280,7 +285,7 @@ pub fn thread_numbers(program: &Program) -> Vec<u64> {
 
 /// Where a thread's registers are, and which ones are left.
 #[derive(Clone, Debug)]
-pub struct LitmusRegisters {
+pub(crate) struct LitmusRegisters {
     of: Vec<Option<Gpr>>,
     pub free: Vec<Gpr>,
 }
@@ -288,7 +293,7 @@ pub struct LitmusRegisters {
 impl LitmusRegisters {
     /// Places for the registers that are `used`; `None` if there are not enough. Whether the thread
     /// `accumulates`: then it needs the accumulator for itself now and then.
-    pub fn new(
+    pub(crate) fn new(
         thread: &Thread,
         used: &BTreeSet<Reg>,
         arch: Arch,
@@ -316,17 +321,17 @@ impl LitmusRegisters {
     }
 
     /// Where a register is that was said to be used.
-    pub fn get(&self, reg: Reg) -> Gpr {
+    pub(crate) fn get(&self, reg: Reg) -> Gpr {
         self.of[reg.index()].expect("all registers that are used have been placed")
     }
 
     /// Is one of the program's registers there?
-    pub fn holds(&self, gpr: Gpr) -> bool {
+    pub(crate) fn holds(&self, gpr: Gpr) -> bool {
         self.of.contains(&Some(gpr))
     }
 
     /// What the registers are called in the program, where that is something else.
-    pub fn comments(&self, thread: &Thread, arch: Arch) -> Vec<String> {
+    pub(crate) fn comments(&self, thread: &Thread, arch: Arch) -> Vec<String> {
         let moved = |(i, gpr): (usize, &Option<Gpr>)| {
             let (name, here) = (thread.register_name(Reg(i as u16)), gpr.as_ref()?.name(arch));
             (name != here).then(|| format!("{here} is {name}"))

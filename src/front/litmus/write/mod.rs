@@ -45,6 +45,7 @@ pub fn write(
     test: Option<&Litmus>,
     limits: &Limits,
 ) -> Result<String, Unwritten> {
+    crate::front::only_ours(program, FORMAT)?;
     let intervals = Intervals::of(program, limits)?;
     let write_for = |arch: Arch| {
         // Widths and addresses are those of one processor.

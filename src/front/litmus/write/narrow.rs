@@ -12,7 +12,7 @@ const LOW: Interval = Interval { lo: i32::MIN as Value, hi: i32::MAX as Value };
 
 /// Is the program the same in 32 bits? Of a test that was read for such a processor it is known how large
 /// values are.
-pub fn suits(program: &Program, test: Option<&Litmus>) -> bool {
+pub(crate) fn suits(program: &Program, test: Option<&Litmus>) -> bool {
     let values = match test {
         Some(test) if test.bits == 32 => LOW,
         Some(_) => return false,
@@ -82,7 +82,7 @@ fn low(e: &RegExpr, values: Interval) -> bool {
 }
 
 /// What is under a cut to 32 bits with sign, `e << 32 >> 32`.
-pub fn uncut(e: &RegExpr) -> Option<&RegExpr> {
+pub(crate) fn uncut(e: &RegExpr) -> Option<&RegExpr> {
     let under = |e: &'_ RegExpr, wanted: BinOp| match e {
         Expr::Binary(op, _, by) => *op == wanted && **by == Expr::Const(32),
         _ => false,

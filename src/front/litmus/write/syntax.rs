@@ -5,7 +5,7 @@ use crate::front::x86::{Arch, Gpr, GprPart};
 use crate::model::Value;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operand {
+pub(crate) enum Operand {
     Const(Value),
     /// The address of a location, as a value.
     Symbol(String),
@@ -15,7 +15,7 @@ pub enum Operand {
 
 /// A place in memory: the sum of what is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mem {
+pub(crate) struct Mem {
     pub name: Option<String>,
     pub offset: Value,
     pub base: Option<Gpr>,
@@ -23,12 +23,12 @@ pub struct Mem {
 }
 
 impl Mem {
-    pub fn uses(&self, gpr: Gpr) -> bool {
+    pub(crate) fn uses(&self, gpr: Gpr) -> bool {
         self.base == Some(gpr) || self.index.is_some_and(|(index, _)| index == gpr)
     }
 
     /// The same with another register in the place of one.
-    pub fn with(mut self, old: Gpr, new: Gpr) -> Mem {
+    pub(crate) fn with(mut self, old: Gpr, new: Gpr) -> Mem {
         self.base = self.base.map(|base| if base == old { new } else { base });
         self.index = self.index.map(|(index, factor)| (if index == old { new } else { index }, factor));
         self
@@ -55,13 +55,13 @@ const OF_HERD: &[&str] = &[
 const OF_HERD_WIDE: &[&str] = &["jle", "jge", "lock cmpxchg"];
 
 /// Does herd have the instruction?
-pub fn herd_has(arch: Arch, mnemonic: &str) -> bool {
+pub(crate) fn herd_has(arch: Arch, mnemonic: &str) -> bool {
     OF_HERD.contains(&mnemonic) || arch == Arch::X86_64 && OF_HERD_WIDE.contains(&mnemonic)
 }
 
 /// Does herd read the operand? A place is a name or a register there, and no sum but that of a register and a
 /// number.
-pub fn herd_reads(arch: Arch, operand: &Operand) -> bool {
+pub(crate) fn herd_reads(arch: Arch, operand: &Operand) -> bool {
     match operand {
         Operand::Const(_) | Operand::Reg(_) => true,
         Operand::Symbol(_) => false,
@@ -73,7 +73,7 @@ pub fn herd_reads(arch: Arch, operand: &Operand) -> bool {
 }
 
 /// An instruction of so many bits; the destination comes first.
-pub fn instruction(arch: Arch, mnemonic: &str, bits: u32, operands: &[Operand]) -> String {
+pub(crate) fn instruction(arch: Arch, mnemonic: &str, bits: u32, operands: &[Operand]) -> String {
     let mut shown: Vec<String> = operands.iter().map(|o| operand(arch, o, bits)).collect();
     match arch {
         Arch::X86 => format!("{} {}", mnemonic.to_uppercase(), shown.join(",")),
@@ -89,7 +89,7 @@ pub fn instruction(arch: Arch, mnemonic: &str, bits: u32, operands: &[Operand]) 
 }
 
 /// A load of fewer bits than 32, with zeros before them.
-pub fn extending_load(arch: Arch, to: Gpr, from: &Mem, bits: u32) -> String {
+pub(crate) fn extending_load(arch: Arch, to: Gpr, from: &Mem, bits: u32) -> String {
     let from = operand(arch, &Operand::Mem(from.clone()), bits);
     match arch {
         Arch::X86 => format!("MOVZX {},{from}", part(arch, to, 32)),
@@ -98,7 +98,7 @@ pub fn extending_load(arch: Arch, to: Gpr, from: &Mem, bits: u32) -> String {
 }
 
 /// An instruction without operands.
-pub fn bare(arch: Arch, mnemonic: &str) -> String {
+pub(crate) fn bare(arch: Arch, mnemonic: &str) -> String {
     if arch == Arch::X86 { mnemonic.to_uppercase() } else { mnemonic.to_string() }
 }
 

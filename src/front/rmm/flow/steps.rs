@@ -12,7 +12,7 @@ use crate::analysis::interval::{self, Interval};
 use crate::front::const_fold;
 use crate::front::diagnostics::{Problem, Reported};
 use crate::front::rmm::ast::{Name, PlaceKind, RmmPlace, Stmt, StmtKind, Term};
-use crate::model::{BinOp, Expr, Instr, Loc, Reg, RegExpr, RmwOp, Value};
+use crate::model::{BinOp, Bytes, Expr, Instr, Loc, Reg, RegExpr, RmwOp, Value};
 use std::ops::Range;
 
 /// A memory location once names are known.
@@ -139,7 +139,7 @@ impl<'s> Builder<'s, '_, '_> {
                 let Target { addr, guard, cells } = self.target(place)?;
                 let dst = dst?;
                 let fits = within(&Expr::Atom(dst), self.contents(cells), self.domain(dst));
-                let load = Instr::Load { dst, addr };
+                let load = Instr::Load { dst, addr, bytes: Bytes::WHOLE };
                 Ok([guard.map(Instr::Assume), Some(load), fits.map(Instr::Assume)]
                     .into_iter()
                     .flatten()
@@ -149,7 +149,7 @@ impl<'s> Builder<'s, '_, '_> {
                 let target = self.target(place);
                 let value = self.expr(value)?;
                 let Target { addr, guard, .. } = target?;
-                let load = Instr::Load { dst: self.scratch, addr };
+                let load = Instr::Load { dst: self.scratch, addr, bytes: Bytes::WHOLE };
                 let equal = Instr::Assume(self.scratch_is(value));
                 Ok(guard.map(Instr::Assume).into_iter().chain([load, equal]).collect())
             }
@@ -157,6 +157,7 @@ impl<'s> Builder<'s, '_, '_> {
             StmtKind::LockedStore(place, value) => self.store(place, value, locked),
             StmtKind::Cas(place, old, new) => self.cas(place, old, new, locked),
             StmtKind::Fence => Ok(vec![Instr::Fence]),
+            StmtKind::Partial(kinds) => Ok(vec![Instr::Partial(*kinds)]),
             _ => Ok(vec![Instr::Nop]),
         }
     }
@@ -169,7 +170,7 @@ impl<'s> Builder<'s, '_, '_> {
         let Target { addr, guard, .. } = target;
         let store = match locked {
             true => Instr::Rmw { dst: self.scratch, addr, op: RmwOp::Swap(value) },
-            false => Instr::Store { addr, value },
+            false => Instr::Store { addr, value, bytes: Bytes::WHOLE },
         };
         Ok(guard.into_iter().chain(fits).map(Instr::Assume).chain([store]).collect())
     }
@@ -189,8 +190,8 @@ impl<'s> Builder<'s, '_, '_> {
         let steps = match locked {
             true => vec![Instr::Rmw { dst: self.scratch, addr, op: RmwOp::Cas { old, new } }, equal],
             false => {
-                let load = Instr::Load { dst: self.scratch, addr: addr.clone() };
-                vec![load, equal, Instr::Store { addr, value: new }]
+                let load = Instr::Load { dst: self.scratch, addr: addr.clone(), bytes: Bytes::WHOLE };
+                vec![load, equal, Instr::Store { addr, value: new, bytes: Bytes::WHOLE }]
             }
         };
         Ok(guard.into_iter().chain(fits).map(Instr::Assume).chain(steps).collect())

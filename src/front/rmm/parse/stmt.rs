@@ -7,6 +7,7 @@ use super::RmmParser;
 use crate::front::diagnostics::{Parsed, Problem, Reported, shorten};
 use crate::front::rmm::ast::{Name, PlaceKind, RmmPlace, Stmt, StmtKind};
 use crate::front::rmm::lex::{RmmKind, RmmToken};
+use crate::model::FenceKinds;
 
 const STATEMENTS: [&str; 15] = [
     "nop", "read", "write", "syncrd", "syncwr", "fence", "ssfence", "llfence", "locked", "slocked", "cas",
@@ -107,7 +108,9 @@ impl<'s> RmmParser<'s, '_> {
         }
         self.bump();
         Ok(match token.text {
-            "nop" | "ssfence" | "llfence" => StmtKind::Nop,
+            "nop" => StmtKind::Nop,
+            "ssfence" => StmtKind::Partial(FenceKinds::SFENCE),
+            "llfence" => StmtKind::Partial(FenceKinds { ll: true, ..FenceKinds::NONE }),
             "fence" => StmtKind::Fence,
             "assume" => {
                 self.expect(":", "`:` as in `assume: $r = 0`")?;

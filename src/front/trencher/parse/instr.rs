@@ -3,7 +3,7 @@
 use super::{Draft, TrencherParser, Word};
 use crate::front::diagnostics::{Parsed, Problem, Span, shorten};
 use crate::model::expr::MAX_DEPTH;
-use crate::model::{BinOp, Expr, Instr, MAX_REGISTERS, Reg, RegExpr, UnOp};
+use crate::model::{BinOp, Bytes, Expr, Instr, MAX_REGISTERS, Reg, RegExpr, UnOp};
 
 const INSTRUCTIONS: [&str; 8] = ["write", "read", "local", "check", "mfence", "noop", "lock", "unlock"];
 const OPERATORS: [(&str, BinOp); 14] = [
@@ -35,14 +35,14 @@ impl<'s> TrencherParser<'s, '_> {
                 let first = self.next;
                 let addr = self.expr("the address to write to, behind the value", draft)?;
                 span = self.since(first);
-                Instr::Store { addr, value }
+                Instr::Store { addr, value, bytes: Bytes::WHOLE }
             }
             "read" => {
                 let dst = self.target(draft)?;
                 let first = self.next;
                 let addr = self.expr("the address to read", draft)?;
                 span = self.since(first);
-                Instr::Load { dst, addr }
+                Instr::Load { dst, addr, bytes: Bytes::WHOLE }
             }
             "local" => {
                 let dst = self.target(draft)?;

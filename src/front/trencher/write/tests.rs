@@ -58,6 +58,14 @@ fn a_locked_instruction_is_a_block() {
         "shared x\nthread p\n cas r, [x], r, r + 1\nend",
         &["read old 0", "check == old r0_r", "write + r0_r 1 0", "check != old r0_r", "s1 local r0_r old"],
     );
+    check(
+        "shared x\nthread p\n rmw r, [x], (r + 1) & 3\nend",
+        &["lock", "read r0_r 0", "write & + r0_r 1 3 0", "unlock"],
+    );
+    check(
+        "shared x, y\nthread p\n rmw r, [x + (r & 1)], r + 1\nend",
+        &["local old + 0 & r0_r 1", "read r0_r old", "write + r0_r 1 old"],
+    );
 }
 
 #[test]

@@ -18,12 +18,12 @@ use std::rc::Rc;
 /// Calls inside calls.
 const MAX_CALLS: usize = 32;
 
-pub struct Inlines<'s, 'f> {
+pub(crate) struct Inlines<'s, 'f> {
     by_name: HashMap<&'s str, &'f Inline<'s>>,
 }
 
 impl<'s, 'f> Inlines<'s, 'f> {
-    pub fn new(file: &'f File<'s>, problems: &mut Problems<'s>) -> Inlines<'s, 'f> {
+    pub(crate) fn new(file: &'f File<'s>, problems: &mut Problems<'s>) -> Inlines<'s, 'f> {
         let mut by_name: HashMap<&str, &Inline> = HashMap::new();
         for inline in &file.inlines {
             labels::check(&inline.body, problems);
@@ -111,7 +111,7 @@ impl<'s, 'f> ThreadExpander<'_, 's, 'f> {
         Ok((param.text, Local::Argument(Rc::new(Argument { expr, text }))))
     }
 
-    fn new_frame(&mut self, inline: &'s str) -> Frame<'s> {
+    pub(super) fn new_frame(&mut self, inline: &'s str) -> Frame<'s> {
         self.frames += 1;
         let number = self.call_counts.entry(inline).or_insert(0);
         *number += 1;

@@ -6,15 +6,21 @@ use super::thread::ThreadExpander;
 use crate::front::cfg::Action;
 use crate::front::const_fold;
 use crate::front::diagnostics::{Problem, Problems, Reported, Span};
-use crate::front::tso::ast::{Expr, Locked, LockedKind, Name, Op, Range, ThreadRef, Width};
+use crate::front::tso::ast::{CellRef, Expr, Locked, LockedKind, Name, Op, Range, ThreadRef, Width};
 use crate::model::expr::MAX_DEPTH;
-use crate::model::{self, BinOp, Instr, MAX_REGISTERS, Reg, RegExpr, RmwOp, UnOp};
+use crate::model::{self, BinOp, Bytes, Instr, MAX_REGISTERS, Reg, RegExpr, RmwOp, UnOp};
 
 /// Longer instructions are cut short in traces.
 const LONGEST_TEXT: usize = 400;
 
 impl<'s> ThreadExpander<'_, 's, '_> {
     pub(super) fn instruction(&mut self, op: &Op<'s>, span: Span) -> Result<(), Reported> {
+        match op {
+            Op::New(register, structure) => return self.new_block(register, structure, op, span),
+            Op::Free(block) => return self.free_block(block, span),
+            Op::Place(name, kinds) => return self.fence_place(name, *kinds, span),
+            _ => {}
+        }
         let action = self.action(op)?;
         let cut = match (op, &action) {
             (Op::Load(_, _, width), Action::Do(Instr::Load { dst, .. })) if *width != Width::WHOLE => {
@@ -36,11 +42,17 @@ impl<'s> ThreadExpander<'_, 's, '_> {
                 return labels.iter().map(|l| self.label(l)).collect::<Result<_, _>>().map(Action::Choose);
             }
             Op::Halt => return Ok(Action::Halt),
-            Op::Load(dst, addr, _) => Instr::Load { dst: self.target(dst, op)?, addr: self.expr(addr)? },
-            Op::Store(addr, value, width) => {
-                Instr::Store { addr: self.expr(addr)?, value: self.cut(value, *width)? }
+            Op::Load(dst, place, _) => {
+                let (dst, addr) = (self.target(dst, op)?, self.expr(&place.addr)?);
+                Instr::Load { dst, addr, bytes: self.bytes(place)? }
+            }
+            Op::Store(place, value, width) => {
+                let (addr, value) = (self.expr(&place.addr)?, self.cut(value, *width)?);
+                Instr::Store { addr, value, bytes: self.bytes(place)? }
             }
             Op::Fence => Instr::Fence,
+            Op::Partial(kinds) => Instr::Partial(*kinds),
+            Op::Membarrier => Instr::Membarrier,
             Op::Assign(dst, value) => Instr::Assign { dst: self.target(dst, op)?, value: self.expr(value)? },
             Op::Any(dst, range) => self.any(dst, op, range)?,
             Op::Assume(e) => Instr::Assume(self.expr(e)?),
@@ -48,13 +60,25 @@ impl<'s> ThreadExpander<'_, 's, '_> {
             Op::Locked(locked) => self.locked(locked, op)?,
             Op::Lock => Instr::Lock,
             Op::Unlock => Instr::Unlock,
-            Op::Nop => Instr::Nop,
+            Op::Nop | Op::New(..) | Op::Free(_) | Op::Place(..) => Instr::Nop,
         };
         Ok(Action::Do(instr))
     }
 
     pub(super) fn expr(&mut self, e: &Expr<'s>) -> Result<RegExpr, Reported> {
         lower(self, e)
+    }
+
+    fn bytes(&mut self, place: &CellRef<'s>) -> Result<Bytes, Reported> {
+        let Some(range) = &place.bytes else { return Ok(Bytes::WHOLE) };
+        let context = &mut self.context;
+        let (lo, hi) = context.names.range(range, &context.locals, context.problems)?;
+        Bytes::range(lo, hi).ok_or_else(|| {
+            let problem = Problem::error("a cell has no such bytes").at(range.span);
+            self.context
+                .problems
+                .report(problem.help("it has eight: 0 is the lowest, and `0..8` are all of them"))
+        })
     }
 
     /// The value's low bits.
@@ -103,8 +127,19 @@ impl<'s> ThreadExpander<'_, 's, '_> {
             LockedKind::And => RmwOp::And(operand(0)?),
             LockedKind::Or => RmwOp::Or(operand(0)?),
             LockedKind::Xor => RmwOp::Xor(operand(0)?),
+            LockedKind::Rmw => RmwOp::New(self.new_value(&operands[0])?),
         };
         Ok(Instr::Rmw { dst, addr, op })
+    }
+
+    /// Computed between reading and writing, where nothing can go wrong.
+    fn new_value(&mut self, e: &Expr<'s>) -> Result<RegExpr, Reported> {
+        let new = self.expr(e)?;
+        if !new.may_divide_by_zero() {
+            return Ok(new);
+        }
+        let problem = Problem::error("the new value may be a division by zero").at(e.span());
+        Err(self.context.problems.report(problem.help("divide by constants here, or outside, by a register")))
     }
 
     fn any(&mut self, dst: &Name<'s>, op: &Op<'s>, range: &Range<'s>) -> Result<Instr, Reported> {
@@ -119,7 +154,7 @@ impl<'s> ThreadExpander<'_, 's, '_> {
     }
 
     /// The register that an instruction assigns to.
-    fn target(&mut self, name: &Name<'s>, op: &Op<'s>) -> Result<Reg, Reported> {
+    pub(super) fn target(&mut self, name: &Name<'s>, op: &Op<'s>) -> Result<Reg, Reported> {
         let given = self.context.locals.iter().rev().find(|(local, _)| *local == name.text);
         let given = match given {
             Some((_, Local::Argument(argument))) => Some(argument.clone()),
@@ -163,7 +198,7 @@ impl<'s> ThreadExpander<'_, 's, '_> {
         reg.ok_or_else(|| self.too_many_registers(name.span))
     }
 
-    fn too_many_registers(&mut self, span: Span) -> Reported {
+    pub(super) fn too_many_registers(&mut self, span: Span) -> Reported {
         let problem = Problem::error(format!("a thread has at most {MAX_REGISTERS} registers"));
         self.context.problems.report(problem.at(span).label("one too many"))
     }
@@ -210,7 +245,7 @@ fn masked(value: RegExpr, width: Width) -> RegExpr {
 }
 
 /// Every name that stands for a value.
-pub fn names_in<'b, 's: 'b>(exprs: impl IntoIterator<Item = &'b Expr<'s>>) -> Vec<Name<'s>> {
+pub(crate) fn names_in<'b, 's: 'b>(exprs: impl IntoIterator<Item = &'b Expr<'s>>) -> Vec<Name<'s>> {
     let mut names = Vec::new();
     exprs.into_iter().for_each(|e| e.for_each_name(&mut |name| names.push(*name)));
     names

@@ -8,7 +8,7 @@ use crate::front::tso::ast::{Arm, Name, Stmt, own_labels};
 use std::collections::{HashMap, HashSet};
 
 /// The labels of a thread, or of an `inline`.
-pub fn check<'s>(body: &[Stmt<'s>], problems: &mut Problems<'s>) {
+pub(crate) fn check<'s>(body: &[Stmt<'s>], problems: &mut Problems<'s>) {
     let mut checker = Checker { problems, scopes: Vec::new(), hidden: HashSet::new() };
     hidden_labels(body, 0, &mut checker.hidden);
     checker.body(body, Flow::Arrives);
@@ -55,6 +55,11 @@ impl<'s> Checker<'s, '_> {
                     Flow::Arrives
                 }
                 Stmt::Call { span, .. } => self.arrives(flow, *span),
+                Stmt::Return(_, span) => {
+                    self.arrives(flow, *span);
+                    Flow::Stops
+                }
+                Stmt::Commit(inner) => self.statements(std::slice::from_ref(inner), flow),
                 Stmt::Instr(op, span) => {
                     self.arrives(flow, *span);
                     op.jumps().iter().for_each(|label| self.jump(label));

@@ -15,14 +15,14 @@ const MAX_LEVEL: usize = 2 * MAX_DEPTH;
 
 /// Can an operand decide anything, or has what stands before it already?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     Live,
     /// Looked at for its names alone.
     Dead,
 }
 
 /// Knows what the leaves of an expression mean, and reports those that mean nothing.
-pub trait Leaves<'s> {
+pub(crate) trait Leaves<'s> {
     type Leaf: Leaf;
 
     fn leaf(&mut self, e: &ast::Expr<'s>, role: Role) -> Result<Expr<Self::Leaf>, Reported>;
@@ -35,7 +35,7 @@ pub trait Leaves<'s> {
     fn problems(&mut self) -> &mut Problems<'s>;
 }
 
-pub fn lower<'s, L: Leaves<'s>>(leaves: &mut L, e: &ast::Expr<'s>) -> Result<Expr<L::Leaf>, Reported> {
+pub(crate) fn lower<'s, L: Leaves<'s>>(leaves: &mut L, e: &ast::Expr<'s>) -> Result<Expr<L::Leaf>, Reported> {
     Lowering { leaves, level: 0 }.expr(e, Role::Live).map(|tree| tree.expr)
 }
 

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// What a name stands for, wherever it is used.
-pub enum Meaning {
+pub(crate) enum Meaning {
     Constant(Value),
     Address(Value),
     /// What an `inline` was given for it.
@@ -25,7 +25,7 @@ pub enum Meaning {
     Unknown,
 }
 
-pub struct TsoNames<'s, 'f> {
+pub(crate) struct TsoNames<'s, 'f> {
     params: HashMap<&'s str, (Span, Option<Value>)>,
     shared: HashMap<&'s str, Value>,
     /// Cells that a struct takes.
@@ -36,10 +36,10 @@ pub struct TsoNames<'s, 'f> {
 }
 
 /// What a name can mean in one place only, innermost last.
-pub type Locals<'s> = Vec<(&'s str, Local)>;
+pub(crate) type Locals<'s> = Vec<(&'s str, Local)>;
 
 #[derive(Clone, Debug)]
-pub enum Local {
+pub(crate) enum Local {
     /// The index of a template or quantifier, the counter of a `repeat`.
     Constant(Value),
     /// Memory of the thread's own.
@@ -49,15 +49,24 @@ pub enum Local {
 
 /// What an `inline` is called with, in the caller's terms.
 #[derive(Debug)]
-pub struct Argument {
+pub(crate) struct Argument {
     pub expr: RegExpr,
     /// As the caller wrote it.
     pub text: String,
 }
 
 impl<'s> TsoNames<'s, '_> {
+    /// How many cells a struct takes.
+    pub(crate) fn cells_of(&self, structure: &str) -> Option<Value> {
+        self.structs.get(structure).copied()
+    }
+
+    pub(crate) fn structs(&self) -> impl Iterator<Item = &'s str> {
+        self.structs.keys().copied()
+    }
+
     /// Inner names hide outer ones.
-    pub fn meaning(&self, name: &Name<'s>, locals: &Locals<'s>) -> Meaning {
+    pub(crate) fn meaning(&self, name: &Name<'s>, locals: &Locals<'s>) -> Meaning {
         if let Some((_, local)) = locals.iter().rev().find(|(local, _)| *local == name.text) {
             return match local {
                 Local::Constant(value) => Meaning::Constant(*value),
@@ -85,31 +94,31 @@ impl<'s> TsoNames<'s, '_> {
         }
     }
 
-    pub fn is_doubtful(&self, name: &str) -> bool {
+    pub(crate) fn is_doubtful(&self, name: &str) -> bool {
         self.doubtful.contains(name)
     }
 
     /// Is there a declaration that could not be read, so that addresses may be other than they seem?
-    pub fn has_gaps(&self) -> bool {
+    pub(crate) fn has_gaps(&self) -> bool {
         !self.doubtful.is_empty()
     }
 
     /// Every name with a meaning, for suggestions.
-    pub fn known<'a>(&'a self, locals: &'a Locals<'s>) -> impl Iterator<Item = &'s str> + 'a {
+    pub(crate) fn known<'a>(&'a self, locals: &'a Locals<'s>) -> impl Iterator<Item = &'s str> + 'a {
         let globals = self.params.keys().chain(self.shared.keys()).chain(self.structs.keys()).copied();
         globals.chain(locals.iter().map(|(name, _)| *name))
     }
 
-    pub fn has_fields(&self) -> bool {
+    pub(crate) fn has_fields(&self) -> bool {
         !self.fields.is_empty()
     }
 
-    pub fn is_field(&self, name: &str) -> bool {
+    pub(crate) fn is_field(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }
 
     /// How far behind the beginning of its block a field lies.
-    pub fn offset(&self, field: &Name<'s>, problems: &mut Problems<'s>) -> Result<Value, Reported> {
+    pub(crate) fn offset(&self, field: &Name<'s>, problems: &mut Problems<'s>) -> Result<Value, Reported> {
         match self.fields.get(field.text) {
             Some(Some(offset)) => Ok(*offset),
             Some(None) => {
@@ -130,7 +139,7 @@ impl<'s> TsoNames<'s, '_> {
         }
     }
 
-    pub fn constant(
+    pub(crate) fn constant(
         &self,
         e: &Expr<'s>,
         locals: &Locals<'s>,
@@ -143,7 +152,7 @@ impl<'s> TsoNames<'s, '_> {
     }
 
     /// First and last value of a range; the last is smaller if there are none.
-    pub fn range(
+    pub(crate) fn range(
         &self,
         range: &Range<'s>,
         locals: &Locals<'s>,
@@ -161,7 +170,7 @@ impl<'s> TsoNames<'s, '_> {
 }
 
 /// Reads the declarations of a file: the names, and the shared memory.
-pub fn declare<'s, 'f>(
+pub(crate) fn declare<'s, 'f>(
     file: &'f File<'s>,
     defines: &[(String, Value)],
     problems: &mut Problems<'s>,
@@ -319,7 +328,7 @@ fn declare_shared<'s>(
 }
 
 /// A size that is wrong counts as 1, so that reading can go on.
-pub fn size<'s>(
+pub(crate) fn size<'s>(
     variable: &Shared<'s>,
     names: &TsoNames<'s, '_>,
     locals: &Locals<'s>,
@@ -339,7 +348,7 @@ pub fn size<'s>(
     }
 }
 
-pub fn cells<'s>(
+pub(crate) fn cells<'s>(
     variable: &Shared<'s>,
     size: usize,
     names: &TsoNames<'s, '_>,
@@ -418,7 +427,7 @@ impl<'s> Leaves<'s> for Constants<'_, 's, '_> {
 }
 
 /// So many cells behind an address.
-pub fn shifted<A: Leaf>(base: model::Expr<A>, offset: Value) -> model::Expr<A> {
+pub(crate) fn shifted<A: Leaf>(base: model::Expr<A>, offset: Value) -> model::Expr<A> {
     match offset {
         0 => base,
         _ => const_fold::binary(BinOp::Add, base, model::Expr::Const(offset))
@@ -426,12 +435,12 @@ pub fn shifted<A: Leaf>(base: model::Expr<A>, offset: Value) -> model::Expr<A> {
     }
 }
 
-pub fn not_constant(span: Span, problems: &mut Problems) -> Reported {
+pub(crate) fn not_constant(span: Span, problems: &mut Problems) -> Reported {
     let problem = Problem::error("expected a constant").at(span);
     problems.report(problem.label("this changes while the program runs"))
 }
 
-pub fn used_too_early(name: &Name, declared: Span, problems: &mut Problems) -> Reported {
+pub(crate) fn used_too_early(name: &Name, declared: Span, problems: &mut Problems) -> Reported {
     let line = problems.line_name(declared);
     let problem = Problem::error(format!("parameter `{}` is used before it has a value", name.text))
         .at(name.span)

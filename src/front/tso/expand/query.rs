@@ -8,7 +8,7 @@ use super::names::{Local, Locals, Meaning, TsoNames, not_constant, shifted, used
 use super::thread::{Unrolled, inlined_label};
 use crate::front::const_fold;
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
-use crate::front::tso::ast::{Expr, HowMany, LabelRef, Name, Property, Quantifier, ThreadRef};
+use crate::front::tso::ast::{Expr, File, HowMany, LabelRef, Name, Property, Quantifier, ThreadRef};
 use crate::model::expr::MAX_DEPTH;
 use crate::model::{self, Addr, Atom, BinOp, Case, Loc, Pred, PropertyKind, ThreadId, Value};
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ const LONGEST_TEXT: usize = 400;
 
 /// The threads of a program by what properties call them.
 #[derive(Default)]
-pub struct Cast<'s> {
+pub(crate) struct Cast<'s> {
     pub threads: Vec<Unrolled<'s>>,
     /// What each was made from: its template, or itself.
     pub owners: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Cast<'s> {
 }
 
 #[derive(Default)]
-pub struct Named {
+pub(crate) struct Named {
     pub alone: Option<ThreadId>,
     pub indexed: BTreeMap<Value, ThreadId>,
 }
@@ -44,7 +44,7 @@ impl Named {
     }
 }
 
-pub struct Query<'a, 's, 'f> {
+pub(crate) struct Query<'a, 's, 'f> {
     pub source: &'s str,
     pub names: &'a TsoNames<'s, 'f>,
     pub cast: &'a Cast<'s>,
@@ -56,9 +56,10 @@ pub struct Query<'a, 's, 'f> {
 
 impl<'s> Query<'_, 's, '_> {
     /// No two properties have one name.
-    pub fn check_names(&mut self, properties: &[Property<'s>]) {
+    pub(crate) fn check_names(&mut self, file: &File<'s>) {
         let mut lines = HashMap::new();
-        for name in properties.iter().filter_map(|p| p.name) {
+        let formulas = file.formulas.iter().filter_map(|f| f.name);
+        for name in file.properties.iter().filter_map(|p| p.name).chain(formulas) {
             let line = self.problems.line(name.span);
             if let Some(first) = lines.insert(name.text, line) {
                 let problem = Problem::error(format!("property `{}` is defined twice", name.text));
@@ -67,7 +68,7 @@ impl<'s> Query<'_, 's, '_> {
         }
     }
 
-    pub fn property(&mut self, property: &Property<'s>) -> Result<model::Property, Reported> {
+    pub(crate) fn property(&mut self, property: &Property<'s>) -> Result<model::Property, Reported> {
         self.atoms = 0;
         let pred = self.quantified(&property.quantifiers, property)?;
         if pred.depth() > MAX_DEPTH {
@@ -80,12 +81,16 @@ impl<'s> Query<'_, 's, '_> {
             return Err(self.problems.report(problem.at(property.body.span())));
         }
         let cases = if self.atoms <= MOST_TOLD { self.cases(property)? } else { vec![] };
-        let text: String =
-            self.source[property.span.start..property.span.end].chars().take(LONGEST_TEXT).collect();
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = self.text_of(property.span);
         let name = property.name.map(|name| name.text.to_string());
         let line = self.problems.line(property.span);
         Ok(model::Property { kind: property.kind, name, pred, line, text, cases })
+    }
+
+    /// A property as the file has it, in one line.
+    pub(crate) fn text_of(&self, span: Span) -> String {
+        let text: String = self.source[span.start..span.end].chars().take(LONGEST_TEXT).collect();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     fn quantified(&mut self, left: &[Quantifier<'s>], property: &Property<'s>) -> Result<Pred, Reported> {
@@ -93,7 +98,7 @@ impl<'s> Query<'_, 's, '_> {
             return lower(self, &property.body);
         };
         let mut cases = Vec::new();
-        for value in self.values(quantifier, &property.body)? {
+        for value in self.values(quantifier, &[&property.body])? {
             self.spend(1, property.span)?;
             self.locals.push((quantifier.var.text, Local::Constant(value)));
             let case = self.quantified(inner, property);
@@ -121,7 +126,7 @@ impl<'s> Query<'_, 's, '_> {
             return Ok(vec![Case { indices: String::new(), pred: self.quantified(left, property)? }]);
         };
         let var = quantifier.var.text;
-        let values = self.values(quantifier, &property.body)?;
+        let values = self.values(quantifier, &[&property.body])?;
         let mut cases = Vec::new();
         let mut preds = Vec::new();
         for &value in &values {
@@ -172,7 +177,7 @@ impl<'s> Query<'_, 's, '_> {
         Ok(pairs)
     }
 
-    fn spend(&mut self, atoms: usize, span: Span) -> Result<(), Reported> {
+    pub(crate) fn spend(&mut self, atoms: usize, span: Span) -> Result<(), Reported> {
         self.atoms = self.atoms.saturating_add(atoms);
         if self.atoms <= MAX_ATOMS {
             return self.problems.spend(INSTRUCTION * atoms);
@@ -182,7 +187,11 @@ impl<'s> Query<'_, 's, '_> {
     }
 
     /// The values of an index.
-    fn values(&mut self, quantifier: &Quantifier<'s>, body: &Expr<'s>) -> Result<Vec<Value>, Reported> {
+    pub(crate) fn values(
+        &mut self,
+        quantifier: &Quantifier<'s>,
+        bodies: &[&Expr<'s>],
+    ) -> Result<Vec<Value>, Reported> {
         if let Some(range) = &quantifier.range {
             let (lo, hi) = self.names.range(range, &self.locals, self.problems)?;
             let count = (i128::from(hi) - i128::from(lo) + 1).max(0);
@@ -190,7 +199,7 @@ impl<'s> Query<'_, 's, '_> {
             return Ok((lo..=hi).collect());
         }
         let mut families: Vec<Name<'s>> = Vec::new();
-        families_of(body, quantifier.var.text, &mut families);
+        bodies.iter().for_each(|body| families_of(body, quantifier.var.text, &mut families));
         let mut found: Option<(Name<'s>, Vec<Value>)> = None;
         for family in families {
             let values = self.family(&family)?;

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Where registers and labels belong: the thread itself, or a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Frame<'s> {
+pub(crate) struct Frame<'s> {
     /// Told apart from all other frames of the thread by this.
     pub id: u32,
     /// The `inline`, and which of its calls this is, from 1.
@@ -17,10 +17,10 @@ pub struct Frame<'s> {
 }
 
 impl<'s> Frame<'s> {
-    pub const THREAD: Frame<'s> = Frame { id: 0, call: None };
+    pub(crate) const THREAD: Frame<'s> = Frame { id: 0, call: None };
 
     /// A name of this frame among those of the thread.
-    pub fn qualified(&self, name: &str) -> String {
+    pub(crate) fn qualified(&self, name: &str) -> String {
         match self.call {
             Some((inline, number)) => format!("{inline}_{name}_{number}"),
             None => name.to_string(),
@@ -30,7 +30,7 @@ impl<'s> Frame<'s> {
 
 /// Registers in order of appearance, and what happens to each.
 #[derive(Default)]
-pub struct TsoRegisters<'s> {
+pub(crate) struct TsoRegisters<'s> {
     ids: HashMap<(u32, &'s str), Reg>,
     all: Vec<TsoRegister<'s>>,
     /// Gets what nobody asked for.
@@ -46,7 +46,7 @@ struct TsoRegister<'s> {
 
 impl<'s> TsoRegisters<'s> {
     /// The register of this name, be it new; none if there are too many.
-    pub fn get(&mut self, frame: Frame<'s>, name: &'s str) -> Option<Reg> {
+    pub(crate) fn get(&mut self, frame: Frame<'s>, name: &'s str) -> Option<Reg> {
         if let Some(reg) = self.ids.get(&(frame.id, name)) {
             return Some(*reg);
         }
@@ -56,7 +56,7 @@ impl<'s> TsoRegisters<'s> {
     }
 
     /// The register for results that are not asked for.
-    pub fn unused(&mut self) -> Option<Reg> {
+    pub(crate) fn unused(&mut self) -> Option<Reg> {
         if self.unused.is_none() {
             self.unused = self.add(Frame { id: u32::MAX, call: Some(("unused", 1)) }, "");
         }
@@ -69,26 +69,26 @@ impl<'s> TsoRegisters<'s> {
         Some(reg)
     }
 
-    pub fn assign(&mut self, reg: Reg) {
+    pub(crate) fn assign(&mut self, reg: Reg) {
         self.all[reg.index()].assigned = true;
     }
 
-    pub fn read(&mut self, reg: Reg, at: Span) {
+    pub(crate) fn read(&mut self, reg: Reg, at: Span) {
         self.all[reg.index()].first_read.get_or_insert(at);
     }
 
     /// Those that are read and never assigned, with the place.
-    pub fn never_assigned(&self) -> Vec<(&'s str, Span)> {
+    pub(crate) fn never_assigned(&self) -> Vec<(&'s str, Span)> {
         let missing = self.all.iter().filter(|r| !r.assigned);
         missing.filter_map(|r| Some((r.name, r.first_read?))).collect()
     }
 
-    pub fn assigned(&self) -> impl Iterator<Item = &'s str> + '_ {
+    pub(crate) fn assigned(&self) -> impl Iterator<Item = &'s str> + '_ {
         self.all.iter().filter(|r| r.assigned).map(|r| r.name)
     }
 
     /// What they are called in the model, no two alike.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let own: HashSet<&str> = self.all.iter().filter(|r| r.frame.call.is_none()).map(|r| r.name).collect();
         let mut given: HashSet<String> = HashSet::new();
         let name = |register: &TsoRegister| {

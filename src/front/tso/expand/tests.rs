@@ -505,6 +505,7 @@ fn new_words_are_names_where_names_can_stand() {
         "and",
         "or",
         "xor",
+        "rmw",
         "load8",
         "store32",
         "membarrier",

@@ -6,7 +6,7 @@ use crate::model::source_map::{Passage, SourcePlace, Statement};
 use crate::model::{EdgeId, SourceMap, ThreadId};
 use std::collections::BTreeMap;
 
-pub fn map(cast: &Cast) -> SourceMap {
+pub(crate) fn map(cast: &Cast) -> SourceMap {
     let mut places: BTreeMap<usize, Vec<Passage>> = BTreeMap::new();
     let mut statements: BTreeMap<usize, Vec<(ThreadId, EdgeId)>> = BTreeMap::new();
     for (t, thread) in cast.threads.iter().enumerate() {

@@ -6,6 +6,7 @@
 //! The steps that come out are strung into a graph by `cfg`; single instructions are in `instr`, calls in
 //! `inlines`.
 
+use super::datatype::{Operations, is_exchange};
 use super::inlines::Inlines;
 use super::instr::names_in;
 use super::names::{self, Local, Locals, TsoNames};
@@ -19,29 +20,29 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// More than this, in all threads together, is a mistake in a range.
-pub const MAX_INSTRUCTIONS: usize = 1_000_000;
+pub(crate) const MAX_INSTRUCTIONS: usize = 1_000_000;
 
 /// What the rest of the file may still unfold to.
-pub struct Budget {
+pub(crate) struct Budget {
     instructions: usize,
     /// Labels and rounds of empty `repeat`s cost time too.
     rounds: usize,
 }
 
 impl Budget {
-    pub fn new() -> Budget {
+    pub(crate) fn new() -> Budget {
         Budget { instructions: MAX_INSTRUCTIONS + 1, rounds: 2 * MAX_INSTRUCTIONS }
     }
 }
 
 /// The shared memory as far as it is known.
-pub struct GrowingMemory {
+pub(crate) struct GrowingMemory {
     pub variables: Vec<Variable>,
     pub cells: usize,
 }
 
 /// A thread in the model, and what properties call its parts.
-pub struct Unrolled<'s> {
+pub(crate) struct Unrolled<'s> {
     pub parts: ThreadParts,
     /// Every location that a label stands for: as written, or else by the name of a copy.
     pub labels: HashMap<Cow<'s, str>, Vec<Loc>>,
@@ -55,17 +56,17 @@ pub struct Unrolled<'s> {
 }
 
 /// The gaps of the text that control can come through, and for each edge the gap before its statement.
-pub struct TextOfThread {
+pub(crate) struct TextOfThread {
     pub gaps: Vec<MarkPassage>,
     pub statements: Vec<Option<usize>>,
 }
 
 /// What properties call a label of an `inline`.
-pub fn inlined_label(inline: &str, label: &str) -> String {
+pub(crate) fn inlined_label(inline: &str, label: &str) -> String {
     format!("{inline}.{label}")
 }
 
-pub struct Unroller<'a, 's, 'f> {
+pub(crate) struct Unroller<'a, 's, 'f> {
     pub source: &'s str,
     pub names: &'a TsoNames<'s, 'f>,
     pub inlines: &'a Inlines<'s, 'f>,
@@ -78,12 +79,21 @@ pub struct Unroller<'a, 's, 'f> {
     pub mapped: bool,
 }
 
-impl<'s> Unroller<'_, 's, '_> {
+impl<'a, 's, 'f> Unroller<'a, 's, 'f> {
     /// Nothing comes back once the budget is spent, or a limit reached.
-    pub fn thread(self, name: String, body: &[Stmt<'s>]) -> Result<Unrolled<'s>, Reported> {
+    pub(crate) fn thread(self, name: String, body: &[Stmt<'s>]) -> Result<Unrolled<'s>, Reported> {
         self.problems.spend(body.len())?;
-        let mut thread = ThreadExpander {
-            own_labels: own_labels(body).iter().map(|label| label.text).collect(),
+        let own_labels = own_labels(body).iter().map(|label| label.text).collect();
+        let mut thread = self.expander(own_labels);
+        thread.declare(&name, body);
+        thread.body(body)?;
+        thread.warn_of_unassigned_registers();
+        thread.finish(name)
+    }
+
+    pub(super) fn expander(self, own_labels: HashSet<&'s str>) -> ThreadExpander<'a, 's, 'f> {
+        ThreadExpander {
+            own_labels,
             copy_labels: HashSet::new(),
             context: self,
             copies: Vec::new(),
@@ -98,15 +108,12 @@ impl<'s> Unroller<'_, 's, '_> {
             written: Vec::new(),
             steps: Vec::new(),
             complete: true,
-        };
-        thread.declare(&name, body);
-        thread.body(body)?;
-        thread.warn_of_unassigned_registers();
-        thread.finish(name)
+            operations: Operations::default(),
+        }
     }
 }
 
-pub struct ThreadExpander<'a, 's, 'f> {
+pub(crate) struct ThreadExpander<'a, 's, 'f> {
     pub(super) context: Unroller<'a, 's, 'f>,
     /// Labels outside every `repeat`, which keep their names.
     own_labels: HashSet<&'s str>,
@@ -122,11 +129,13 @@ pub struct ThreadExpander<'a, 's, 'f> {
     pub(super) registers: TsoRegisters<'s>,
     local_memory: HashMap<&'s str, Value>,
     pub(super) scopes: Vec<HashMap<&'s str, LabelId>>,
-    labels: Vec<Label>,
+    pub(super) labels: Vec<Label>,
     /// What properties call each label, if they can.
     written: Vec<Option<Cow<'s, str>>>,
-    steps: Vec<CfgStep>,
+    pub(super) steps: Vec<CfgStep>,
     pub(super) complete: bool,
+    /// What has to be known of the operations of a data type.
+    pub(super) operations: Operations,
 }
 
 impl<'s> ThreadExpander<'_, 's, '_> {
@@ -173,6 +182,8 @@ impl<'s> ThreadExpander<'_, 's, '_> {
     }
 
     fn statements(&mut self, body: &[Stmt<'s>]) -> Result<(), Reported> {
+        // Is the statement before this one a locked instruction that exchanges?
+        let mut locked = false;
         for statement in body {
             match statement {
                 Stmt::Gap(span) => self.mark(span.start),
@@ -181,6 +192,7 @@ impl<'s> ThreadExpander<'_, 's, '_> {
                 Stmt::Local(_) => {}
                 Stmt::Instr(op, span) => {
                     self.spend(op.jumps().len().max(1), *span)?;
+                    self.note_wait(op, locked);
                     self.complete &= self.instruction(op, *span).is_ok();
                 }
                 Stmt::Repeat { var, range, body } => {
@@ -203,9 +215,19 @@ impl<'s> ThreadExpander<'_, 's, '_> {
                     self.place(exit);
                 }
                 Stmt::Call { name, args, span } => self.call(name, args, *span)?,
+                Stmt::Return(values, span) => self.give_back(values, *span)?,
+                Stmt::Commit(inner) => self.commit(inner)?,
             }
+            locked = match statement {
+                Stmt::Gap(_) => locked,
+                other => is_exchange(other),
+            };
         }
         Ok(())
+    }
+
+    pub(super) fn inner_statement(&mut self, statement: &Stmt<'s>) -> Result<(), Reported> {
+        self.statements(std::slice::from_ref(statement))
     }
 
     fn mark(&mut self, byte: usize) {
@@ -243,7 +265,7 @@ impl<'s> ThreadExpander<'_, 's, '_> {
         Ok(())
     }
 
-    fn goto(&mut self, label: LabelId, span: Span) -> Result<(), Reported> {
+    pub(super) fn goto(&mut self, label: LabelId, span: Span) -> Result<(), Reported> {
         self.spend(1, span)?;
         self.step(Action::Goto(label), Vec::new(), span);
         Ok(())
@@ -286,7 +308,7 @@ impl<'s> ThreadExpander<'_, 's, '_> {
     }
 
     /// A choice costs as much as it has ways.
-    fn spend(&mut self, instructions: usize, span: Span) -> Result<(), Reported> {
+    pub(super) fn spend(&mut self, instructions: usize, span: Span) -> Result<(), Reported> {
         self.context.problems.spend(INSTRUCTION * instructions)?;
         let budget = &mut self.context.budget.instructions;
         *budget = budget.saturating_sub(instructions);
@@ -320,13 +342,13 @@ impl<'s> ThreadExpander<'_, 's, '_> {
         LabelId(self.labels.len() - 1)
     }
 
-    fn anonymous_label(&mut self) -> LabelId {
+    pub(super) fn anonymous_label(&mut self) -> LabelId {
         self.labels.push(Label { name: None, step: 0 });
         self.written.push(None);
         LabelId(self.labels.len() - 1)
     }
 
-    fn place(&mut self, label: LabelId) {
+    pub(super) fn place(&mut self, label: LabelId) {
         self.labels[label.0].step = self.steps.len();
     }
 
@@ -344,7 +366,7 @@ impl<'s> ThreadExpander<'_, 's, '_> {
 
 /// The end of a thread: what is doubtful in it, and the graph.
 impl<'s> ThreadExpander<'_, 's, '_> {
-    fn warn_of_unassigned_registers(&mut self) {
+    pub(super) fn warn_of_unassigned_registers(&mut self) {
         if !self.complete {
             return;
         }
@@ -359,7 +381,7 @@ impl<'s> ThreadExpander<'_, 's, '_> {
         }
     }
 
-    fn finish(self, name: String) -> Result<Unrolled<'s>, Reported> {
+    pub(super) fn finish(self, name: String) -> Result<Unrolled<'s>, Reported> {
         let text = match self.context.mapped {
             true => {
                 let (gaps, statements) = cfg::passages(&self.steps, &self.labels, self.context.problems)?;

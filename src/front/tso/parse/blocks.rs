@@ -9,7 +9,7 @@ use crate::front::tso::ast::{Arm, Expr, File, Inline, Name, Range, Stmt, ThreadD
 use crate::front::tso::lex::TsoKind;
 
 /// Bodies inside bodies; more would unfold to more than anyone can check.
-pub const MAX_NESTING: usize = 32;
+pub(crate) const MAX_NESTING: usize = 32;
 
 /// How many tokens ahead a closing brace is looked for.
 const SOON: usize = 1000;
@@ -30,7 +30,7 @@ impl<'s> TsoParser<'s, '_> {
     }
 
     /// A head, a body and `end`.
-    fn ended<T>(
+    pub(super) fn ended<T>(
         &mut self,
         what: &str,
         encloser: Encloser,
@@ -95,7 +95,13 @@ impl<'s> TsoParser<'s, '_> {
 
     fn inline_header(&mut self) -> Parsed<(Name<'s>, Vec<Name<'s>>)> {
         let name = self.name("the name of the `inline`")?;
-        let open = self.expect(TsoKind::LeftParen, "`(` as in `inline acquire(l)`")?;
+        let params = self.params("`(` as in `inline acquire(l)`")?;
+        self.end_of_statement()?;
+        Ok((name, params))
+    }
+
+    pub(super) fn params(&mut self, expected: &str) -> Parsed<Vec<Name<'s>>> {
+        let open = self.expect(TsoKind::LeftParen, expected)?;
         let mut params = Vec::new();
         while self.kind() != TsoKind::RightParen {
             params.push(self.name("the name of a parameter")?);
@@ -104,8 +110,7 @@ impl<'s> TsoParser<'s, '_> {
             }
         }
         self.close(TsoKind::RightParen, open)?;
-        self.end_of_statement()?;
-        Ok((name, params))
+        Ok(params)
     }
 
     /// `NAME(e, …)`

@@ -4,8 +4,9 @@
 
 use super::{Declaration, TsoParser};
 use crate::front::diagnostics::{Parsed, Problem, Reported};
-use crate::front::tso::ast::{Expr, File, Locked, LockedKind, Name, Op, Stmt, Width};
+use crate::front::tso::ast::{Bound, CellRef, Expr, File, Locked, LockedKind, Name, Op, Range, Stmt, Width};
 use crate::front::tso::lex::TsoKind;
+use crate::model::FenceKinds;
 
 /// Who encloses the statements being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl<'s> TsoParser<'s, '_> {
     fn declared_here(&self) -> Option<Declaration> {
         let contextual = self.kind() == TsoKind::Name;
         let begins = !contextual || self.kind_after(1) == TsoKind::Name;
-        Declaration::named(self.text()).filter(|_| begins)
+        Declaration::named(self.text(), self.is_datatype).filter(|_| begins)
     }
 
     /// Is there an `end` before the next `thread`? Then a declaration here stands inside a thread; otherwise
@@ -103,7 +104,12 @@ impl<'s> TsoParser<'s, '_> {
         }
     }
 
-    fn statement(&mut self, encloser: Encloser, level: usize, file: &mut File<'s>) -> Parsed<Stmt<'s>> {
+    pub(super) fn statement(
+        &mut self,
+        encloser: Encloser,
+        level: usize,
+        file: &mut File<'s>,
+    ) -> Parsed<Stmt<'s>> {
         match (self.kind(), self.kind_after(1)) {
             (TsoKind::Repeat, _) => self.repeat(level, file),
             (_, TsoKind::Colon) => self.label(),
@@ -111,12 +117,17 @@ impl<'s> TsoParser<'s, '_> {
             (TsoKind::Name, TsoKind::Equals) => self.single(),
             (TsoKind::Name, _) if self.text() == "while" => self.while_loop(level, file),
             (TsoKind::Name, TsoKind::Name) if self.text() == "local" => self.local(encloser),
-            (TsoKind::Name, TsoKind::LeftParen) => self.call(),
+            (TsoKind::Name, TsoKind::LeftParen)
+                if !(self.is_datatype && matches!(self.text(), "return" | "free")) =>
+            {
+                self.call()
+            }
+            (TsoKind::Name, _) if self.is_datatype => self.of_datatypes(encloser, level, file),
             _ => self.single(),
         }
     }
 
-    fn single(&mut self) -> Parsed<Stmt<'s>> {
+    pub(super) fn single(&mut self) -> Parsed<Stmt<'s>> {
         let start = self.span();
         let op = self.instruction()?;
         let span = start.to(self.last_span());
@@ -162,7 +173,6 @@ impl<'s> TsoParser<'s, '_> {
             _ => {}
         }
         let simple = match kind {
-            TsoKind::Fence => Some(Op::Fence),
             TsoKind::Lock => Some(Op::Lock),
             TsoKind::Unlock => Some(Op::Unlock),
             TsoKind::Halt => Some(Op::Halt),
@@ -178,6 +188,7 @@ impl<'s> TsoParser<'s, '_> {
             return if kind == TsoKind::Lock && is_word { Err(self.lock_prefix()) } else { Ok(op) };
         }
         match kind {
+            TsoKind::Fence => self.fence(),
             TsoKind::Load => self.load(Width::WHOLE),
             TsoKind::Store => self.store(Width::WHOLE),
             TsoKind::Xchg => self.locked(LockedKind::Xchg),
@@ -206,6 +217,10 @@ impl<'s> TsoParser<'s, '_> {
             self.bump();
             return Ok(Op::Nop);
         }
+        if word == "membarrier" {
+            self.bump();
+            return Ok(Op::Membarrier);
+        }
         if let Some(how) = LockedKind::named(word) {
             return self.locked(how);
         }
@@ -218,24 +233,52 @@ impl<'s> TsoParser<'s, '_> {
         }
     }
 
+    /// `fence`, or with what it orders: `fence ll, ls`
+    fn fence(&mut self) -> Parsed<Op<'s>> {
+        self.bump();
+        if self.is_datatype && self.eat(TsoKind::Question).is_some() {
+            return self.fence_place();
+        }
+        if self.kind() != TsoKind::Name {
+            return Ok(Op::Fence);
+        }
+        let kinds = self.fence_kinds()?;
+        Ok(if kinds == FenceKinds::ALL { Op::Fence } else { Op::Partial(kinds) })
+    }
+
+    pub(super) fn fence_kinds(&mut self) -> Parsed<FenceKinds> {
+        let mut kinds = FenceKinds::NONE;
+        loop {
+            let Some(kind) = FenceKinds::named(self.text()) else {
+                return Err(self.unexpected("`ll`, `ls`, `sl` or `ss`"));
+            };
+            kinds = kinds.and(kind);
+            self.bump();
+            if self.eat(TsoKind::Comma).is_none() {
+                return Ok(kinds);
+            }
+        }
+    }
+
     fn load(&mut self, width: Width) -> Parsed<Op<'s>> {
         let example = "load r, [x]";
         self.bump();
         let register = self.name("a register")?;
         self.comma(example)?;
-        Ok(Op::Load(register, self.address(example)?, width))
+        Ok(Op::Load(register, self.place(example)?, width))
     }
 
     fn store(&mut self, width: Width) -> Parsed<Op<'s>> {
         self.bump();
-        let address = self.address("store [x], 1")?;
-        Ok(Op::Store(address, self.operand("store [x], 1")?, width))
+        let place = self.place("store [x], 1")?;
+        Ok(Op::Store(place, self.operand("store [x], 1")?, width))
     }
 
     fn locked(&mut self, how: LockedKind) -> Parsed<Op<'s>> {
         let example = how.example();
         self.bump();
         let dst = match self.kind() {
+            TsoKind::LeftBracket if how == LockedKind::Rmw => return Err(self.no_old_value()),
             TsoKind::LeftBracket => None,
             _ => {
                 let register = self.name("a register or `[`")?;
@@ -282,7 +325,15 @@ impl<'s> TsoParser<'s, '_> {
         self.expr()
     }
 
+    /// The address of a whole cell.
     fn address(&mut self, example: &str) -> Parsed<Expr<'s>> {
+        let CellRef { addr, bytes } = self.place(example)?;
+        let Some(Range { span, .. }) = bytes else { return Ok(addr) };
+        let problem = Problem::error("a locked instruction is one on a whole cell").at(span);
+        Err(self.problems.report(problem.help("`rmw r, [x], e` can keep the other bytes of the old value")))
+    }
+
+    fn place(&mut self, example: &str) -> Parsed<CellRef<'s>> {
         let Some(open) = self.eat(TsoKind::LeftBracket) else {
             if matches!(self.kind(), TsoKind::Name | TsoKind::Number) {
                 let problem = Problem::error(format!("expected `[`, found {}", self.found()))
@@ -293,9 +344,24 @@ impl<'s> TsoParser<'s, '_> {
             }
             return Err(self.unexpected(&format!("`[` as in `{example}`")));
         };
-        let address = self.expr()?;
+        let addr = self.expr()?;
+        let bytes = match self.eat(TsoKind::Colon) {
+            Some(_) => Some(self.bytes()?),
+            None => None,
+        };
         self.close(TsoKind::RightBracket, open)?;
-        Ok(address)
+        Ok(CellRef { addr, bytes })
+    }
+
+    /// `3`, or a range.
+    fn bytes(&mut self) -> Parsed<Range<'s>> {
+        if self.kind() != TsoKind::Number || self.kind_after(1) != TsoKind::RightBracket {
+            return self.range();
+        }
+        let span = self.span();
+        let lo = self.expr()?;
+        let Expr::Number(byte, _) = lo else { unreachable!("a number is a number") };
+        Ok(Range { lo, hi: Expr::Number(byte, span), bound: Bound::Included, span })
     }
 
     /// `r = e`, `r = any(lo..hi)`, or a word that is no instruction.

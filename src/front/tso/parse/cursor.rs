@@ -142,10 +142,11 @@ impl<'s> TsoParser<'s, '_> {
         matches!(self.tokens[at].kind, TsoKind::Thread | TsoKind::End) || self.is_inline(at)
     }
 
-    /// `inline NAME(`
+    /// `inline NAME(`, and `op NAME(` of a data type
     pub(super) fn is_inline(&self, at: usize) -> bool {
         let ahead = self.tokens[at..].iter().take(3).map(|t| t.kind);
-        ahead.eq([TsoKind::Name, TsoKind::Name, TsoKind::LeftParen]) && self.text_at(at) == "inline"
+        let opens = self.text_at(at) == "inline" || self.is_datatype && self.text_at(at) == "op";
+        opens && ahead.eq([TsoKind::Name, TsoKind::Name, TsoKind::LeftParen])
     }
 
     pub(super) fn text_at(&self, at: usize) -> &'s str {

@@ -19,7 +19,7 @@ impl<'s> TsoParser<'s, '_> {
     }
 
     /// An expression whose operators all bind at least as tightly as `lowest`.
-    fn climb(&mut self, lowest: u8) -> Parsed<Expr<'s>> {
+    pub(super) fn climb(&mut self, lowest: u8) -> Parsed<Expr<'s>> {
         self.deeper(|parser| {
             let mut left = parser.unary()?;
             while let Some(op) = binary_operator(parser.kind()).filter(|op| op.precedence() >= lowest) {
@@ -62,7 +62,7 @@ impl<'s> TsoParser<'s, '_> {
         Ok(Expr::Unary(op, sign, Box::new(operand)))
     }
 
-    fn primary(&mut self) -> Parsed<Expr<'s>> {
+    pub(super) fn primary(&mut self) -> Parsed<Expr<'s>> {
         let span = self.span();
         match self.kind() {
             TsoKind::Number => self.number(),
@@ -151,14 +151,18 @@ impl<'s> TsoParser<'s, '_> {
     /// An expression that is asked whether it holds.
     pub(super) fn condition(&mut self) -> Parsed<Expr<'s>> {
         let condition = self.expr()?;
+        self.no_assignment().map(|()| condition)
+    }
+
+    pub(super) fn no_assignment(&mut self) -> Parsed<()> {
         if self.kind() != TsoKind::Equals {
-            return Ok(condition);
+            return Ok(());
         }
         let problem = Problem::error("`=` does not compare").at(self.span()).help("write `==`");
         Err(self.problems.report(problem))
     }
 
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == MAX_NESTING {
             let problem = Problem::error("this expression is nested too deeply").at(self.span());
             return Err(self.problems.report(problem));
@@ -170,7 +174,7 @@ impl<'s> TsoParser<'s, '_> {
     }
 }
 
-fn binary_operator(kind: TsoKind) -> Option<BinOp> {
+pub(super) fn binary_operator(kind: TsoKind) -> Option<BinOp> {
     Some(match kind {
         TsoKind::OrOr => BinOp::Or,
         TsoKind::AndAnd => BinOp::And,

@@ -114,6 +114,13 @@ impl<'s> TsoParser<'s, '_> {
         self.problems.report(problem.help(help))
     }
 
+    /// `rmw [x], 1`
+    pub(super) fn no_old_value(&mut self) -> Reported {
+        let problem = Problem::error("`rmw` needs a register, which is the old value in the new one");
+        let example = LockedKind::Rmw.example();
+        self.problems.report(problem.at(self.span()).help(format!("as in `{example}`")))
+    }
+
     /// `add x, 1`
     pub(super) fn no_memory(&mut self, how: LockedKind, register: Name<'s>) -> Reported {
         let r = shorten(register.text);

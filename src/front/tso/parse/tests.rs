@@ -132,7 +132,7 @@ fn depth_is_bounded_and_length_is_not() {
 fn garbage_is_reported_once_per_run_and_nothing_follows_from_it() {
     check_body(
         "load r, [x] $$\nr = ? + 1\nnop",
-        &["2: `$$` means nothing here", "3: `?` means nothing here"],
+        &["2: `$$` means nothing here", "3: expected an expression, found `?`"],
     );
     check("\0\0", &["1: `\\0\\0` means nothing here"]);
     check("thread p\r\nnop\r\nend\r\n", &[]);

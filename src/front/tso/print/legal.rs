@@ -6,17 +6,20 @@ use std::collections::{HashMap, HashSet};
 
 /// Legal names for all of `names`, in their order, none of them in `reserved`. Names that are legal and come
 /// first stay as they are.
-pub fn names<'a>(names: impl Iterator<Item = &'a str> + Clone, reserved: &HashSet<String>) -> Vec<String> {
+pub(crate) fn names<'a>(
+    names: impl Iterator<Item = &'a str> + Clone,
+    reserved: &HashSet<String>,
+) -> Vec<String> {
     unique(names, reserved, is_name)
 }
 
 /// The same for threads, whose names may have an index: `p[1]`.
-pub fn thread_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+pub(crate) fn thread_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     unique(names, &HashSet::new(), |name| is_name(name) || is_indexed(name))
 }
 
 /// A legal name that is none of `taken`.
-pub fn fresh(name: &str, taken: &HashSet<String>) -> String {
+pub(crate) fn fresh(name: &str, taken: &HashSet<String>) -> String {
     (1..).map(|n| numbered(name, n)).find(|name| !taken.contains(name)).unwrap_or_default()
 }
 

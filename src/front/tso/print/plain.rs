@@ -16,7 +16,7 @@ use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Atom, BinOp, Edge, Expr, Instr, Loc, Location, Program, Property, Reg, RegExpr, UnOp};
 use std::collections::HashSet;
 
-pub fn plain(program: &Program, limits: &Limits) -> Result<ProgramParts, Limit> {
+pub(crate) fn plain(program: &Program, limits: &Limits) -> Result<ProgramParts, Limit> {
     let mut parts = copy(program, limits)?;
     let memory = legal::names(parts.memory.iter().map(|v| v.name.as_str()), &HashSet::new());
     let threads = legal::thread_names(parts.threads.iter().map(|t| t.name.as_str()));
@@ -84,7 +84,8 @@ fn copy(program: &Program, limits: &Limits) -> Result<ProgramParts, Limit> {
     let untold =
         |p: &Property| Property { name: p.name.clone(), ..Property::new(p.kind, p.pred.clone(), p.line) };
     let properties = program.properties().iter().map(untold).collect();
-    Ok(ProgramParts { memory, threads, properties, stretches: vec![] })
+    let (no_hang, stretches, code) = (program.no_hang(), vec![], vec![]);
+    Ok(ProgramParts { memory, threads, properties, no_hang, stretches, code })
 }
 
 /// The registers of each thread that properties name.
@@ -144,11 +145,19 @@ fn fold_instructions(
 fn exprs(instr: &mut Instr) -> Vec<&mut RegExpr> {
     match instr {
         Instr::Load { addr, .. } => vec![addr],
-        Instr::Store { addr, value } => vec![addr, value],
+        Instr::Store { addr, value, .. } => vec![addr, value],
         Instr::Assign { value, .. } => vec![value],
         Instr::Assume(e) | Instr::Assert(e) => vec![e],
         Instr::Rmw { addr, op, .. } => std::iter::once(addr).chain(op.operands_mut()).collect(),
-        Instr::Fence | Instr::Any { .. } | Instr::Lock | Instr::Unlock | Instr::Nop => vec![],
+        Instr::Fence
+        | Instr::Partial(_)
+        | Instr::Membarrier
+        | Instr::Any { .. }
+        | Instr::Lock
+        | Instr::Unlock
+        | Instr::Nop => {
+            vec![]
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::front::tso::read;
 use crate::model::expr::Expr;
-use crate::model::{Addr, BinOp, Location, PropertyKind, RmwOp, ThreadId, UnOp};
+use crate::model::{Addr, BinOp, Bytes, FenceKinds, Location, PropertyKind, RmwOp, ThreadId, UnOp};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -77,6 +77,7 @@ fn visible(instr: &Instr) -> Option<&'static str> {
         Instr::Store { .. } => Some("store"),
         Instr::Rmw { .. } => Some("rmw"),
         Instr::Fence => Some("fence"),
+        Instr::Partial(_) => Some("partial fence"),
         Instr::Lock => Some("lock"),
         Instr::Assert(_) => Some("assert"),
         _ => None,
@@ -139,7 +140,9 @@ fn a_location_with_mixed_ways_out_chooses_and_stays_itself() {
         memory: vec![],
         threads: vec![thread("p", &[], 3, 1, edges)],
         properties: vec![Property::new(PropertyKind::Forbid, at, 0)],
+        no_hang: None,
         stretches: vec![],
+        code: vec![],
     });
     let expect = "thread p\nL1:\n    choose L2, L3\nL2:\n    fence\n    halt\nL3:\n    lock\n    unlock\n    goto L1\nend\n\nforbid p@L1 || p@L2 || p@L3\n";
     assert_eq!(text, expect);
@@ -158,13 +161,19 @@ fn opposite_assumptions_are_a_branch() {
 
 #[test]
 fn odd_names_dead_ends_and_silent_registers_can_be_written() {
-    let load = Instr::Load { dst: Reg(1), addr: Expr::binary(BinOp::Div, Expr::Const(1), Expr::Const(0)) };
+    let load = Instr::Load {
+        dst: Reg(1),
+        addr: Expr::binary(BinOp::Div, Expr::Const(1), Expr::Const(0)),
+        bytes: Bytes::WHOLE,
+    };
     let asked = Pred::Atom(Atom::Reg(ThreadId(0), Reg(0)));
     let text = check_parts(ProgramParts {
         memory: vec![Variable { name: "q=".to_string(), init: vec![0] }],
         threads: vec![thread("load", &["q_", "zero"], 3, 2, vec![edge(0, 1, load)])],
         properties: vec![Property::new(PropertyKind::Never, asked, 0)],
+        no_hang: None,
         stretches: vec![],
+        code: vec![],
     });
     let expect = "shared q_\n\nthread load_\n    q__2 = 0\n    load zero, [1 / zero_2]\n    assume 0\nend\n\nnever load_.q__2\n";
     assert_eq!(text, expect);
@@ -235,8 +244,9 @@ fn instr(registers: usize) -> BoxedStrategy<Instr> {
     prop_oneof![
         Just(Instr::Nop),
         Just(Instr::Fence),
-        (reg(), e()).prop_map(|(dst, addr)| Instr::Load { dst, addr }),
-        (e(), e()).prop_map(|(addr, value)| Instr::Store { addr, value }),
+        (1..4usize).prop_map(|n| Instr::Partial(FenceKinds::one(n))),
+        (reg(), e()).prop_map(|(dst, addr)| Instr::Load { dst, addr, bytes: Bytes::WHOLE }),
+        (e(), e()).prop_map(|(addr, value)| Instr::Store { addr, value, bytes: Bytes::WHOLE }),
         (reg(), e()).prop_map(|(dst, value)| Instr::Assign { dst, value }),
         (reg(), constant()).prop_map(|(dst, lo)| Instr::Any { dst, lo, hi: lo.saturating_add(2) }),
         e().prop_map(Instr::Assume),
@@ -245,6 +255,10 @@ fn instr(registers: usize) -> BoxedStrategy<Instr> {
             dst,
             addr,
             op: RmwOp::Cas { old, new }
+        }),
+        (reg(), e(), e()).prop_map(|(dst, addr, new)| {
+            let new = if new.may_divide_by_zero() { Expr::Const(1) } else { new };
+            Instr::Rmw { dst, addr, op: RmwOp::New(Expr::binary(BinOp::BitOr, Expr::Atom(dst), new)) }
         }),
     ]
     .boxed()
@@ -287,7 +301,9 @@ fn any_parts() -> impl Strategy<Value = ProgramParts> {
             memory: memory.clone(),
             threads: threads.clone(),
             properties: preds.into_iter().map(property).collect(),
+            no_hang: None,
             stretches: vec![],
+            code: vec![],
         })
     })
 }

@@ -8,7 +8,7 @@ use super::super::operands::{Mem, Operand};
 use super::super::registers::{EAX, GprPart};
 use super::super::value::{binary, choose, cut, unary};
 use super::{Form, Lowering, Resolver};
-use crate::model::{BinOp, Expr, Instr, RegExpr, RmwOp, UnOp};
+use crate::model::{BinOp, Bytes, Expr, Instr, RegExpr, RmwOp, UnOp};
 
 /// What becomes of a value.
 pub(super) enum Modification {
@@ -134,8 +134,8 @@ impl<R: Resolver> Lowering<'_, R> {
                 if locked {
                     self.step(Instr::Lock);
                 }
-                self.step(Instr::Load { dst, addr: addr.clone() });
-                self.step(Instr::Store { addr, value: result });
+                self.step(Instr::Load { dst, addr: addr.clone(), bytes: Bytes::WHOLE });
+                self.step(Instr::Store { addr, value: result, bytes: Bytes::WHOLE });
                 if locked {
                     self.step(Instr::Unlock);
                 }

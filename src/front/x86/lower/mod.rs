@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 
 /// How results are cut to their width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// Not at all.
     Plain,
     /// Always.
@@ -36,7 +36,7 @@ pub enum Form {
 }
 
 /// Where symbols lie. Addresses are numbers of bytes, and cells are what the model calls an address.
-pub trait Resolver {
+pub(crate) trait Resolver {
     /// A name that operands use for memory or for an instruction.
     type Symbol: Copy;
 
@@ -54,7 +54,7 @@ pub trait Resolver {
 }
 
 /// The steps of one thread, in the making.
-pub struct Lowering<'r, R> {
+pub(crate) struct Lowering<'r, R> {
     pub resolver: R,
     arch: Arch,
     form: Form,
@@ -71,7 +71,7 @@ pub struct Lowering<'r, R> {
 
 impl<'r, R: Resolver> Lowering<'r, R> {
     /// Nothing yet. `used` are the flags that the thread's own instructions or others look at.
-    pub fn new(
+    pub(crate) fn new(
         arch: Arch,
         form: Form,
         registers: &'r mut ThreadRegisters,
@@ -93,42 +93,43 @@ impl<'r, R: Resolver> Lowering<'r, R> {
     }
 
     /// The place of the step that comes next.
-    pub fn next_step(&self) -> usize {
+    pub(crate) fn next_step(&self) -> usize {
         self.steps.len()
     }
 
     /// All steps, and the widths to which something was not cut, if the form is plain.
-    pub fn finish(self) -> (Vec<CfgStep>, BTreeSet<u32>) {
+    pub(crate) fn finish(self) -> (Vec<CfgStep>, BTreeSet<u32>) {
         (self.steps, self.uncut)
     }
 
     /// What comes next stands in this line, and reads like this.
-    pub fn at(&mut self, line: u32, text: String) {
+    pub(crate) fn at(&mut self, line: u32, text: String) {
         self.begin = self.steps.len();
         self.line = line;
         self.text = text;
     }
 
     /// A value that a register starts with.
-    pub fn start_with(&mut self, own: Own, value: Value) {
+    pub(crate) fn start_with(&mut self, own: Own, value: Value) {
         let dst = self.registers.own(own, self.arch);
         self.assign(dst, Expr::Const(value));
     }
 
     /// Flags that a thread begins with say something about `Less`, too.
-    pub fn start_with_flags(&mut self, is_set: impl Fn(Flag) -> bool) {
+    pub(crate) fn start_with_flags(&mut self, is_set: impl Fn(Flag) -> bool) {
         if is_set(Flag::Sign) != is_set(Flag::Overflow) {
             self.flags([(Flag::Less, Expr::Const(1))]);
         }
     }
 
     /// An instruction that makes sense and whose width is settled.
-    pub fn instruction(&mut self, i: &Instruction<R::Symbol>) {
+    pub(crate) fn instruction(&mut self, i: &Instruction<R::Symbol>) {
         let bits = i.bits.unwrap_or(self.arch.bits());
         let operand = |n: usize| &i.operands[n].0;
         match i.op {
             Op::Nop => self.step(Instr::Nop),
             Op::Fence => self.step(Instr::Fence),
+            Op::Partial(kinds) => self.step(Instr::Partial(kinds)),
             Op::Ret => self.push(Action::Halt),
             Op::Jump(condition) => self.jump(condition, &i.operands[0]),
             Op::Mov => self.mov(operand(0), operand(1), bits),

@@ -4,7 +4,7 @@ use super::super::flags::Condition;
 use super::super::operands::Operand;
 use super::super::value::{choose, cut, with_sign};
 use super::{Lowering, Resolver};
-use crate::model::Instr;
+use crate::model::{Bytes, Instr};
 
 impl<R: Resolver> Lowering<'_, R> {
     pub(super) fn mov(&mut self, to: &Operand<R::Symbol>, from: &Operand<R::Symbol>, bits: u32) {
@@ -12,7 +12,7 @@ impl<R: Resolver> Lowering<'_, R> {
             (Operand::Reg(part), Operand::Mem(mem)) if self.is_whole(*part) => {
                 let addr = self.cell(mem, bits);
                 let dst = self.whole(*part);
-                self.step(Instr::Load { dst, addr });
+                self.step(Instr::Load { dst, addr, bytes: Bytes::WHOLE });
             }
             _ => {
                 let value = self.read(from, bits);

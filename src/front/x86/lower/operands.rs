@@ -4,7 +4,7 @@ use super::super::operands::{Mem, Operand};
 use super::super::registers::GprPart;
 use super::super::value::{binary, cut, fitted};
 use super::{Form, Lowering, Resolver};
-use crate::model::{BinOp, Expr, Instr, RegExpr, Value};
+use crate::model::{BinOp, Bytes, Expr, Instr, RegExpr, Value};
 
 impl<R: Resolver> Lowering<'_, R> {
     /// The value of an operand; one in memory is loaded first.
@@ -15,7 +15,7 @@ impl<R: Resolver> Lowering<'_, R> {
             Operand::Reg(part) => self.part(*part),
             Operand::Mem(mem) => {
                 let (addr, dst) = (self.cell(mem, bits), self.temporary(0));
-                self.step(Instr::Load { dst, addr });
+                self.step(Instr::Load { dst, addr, bytes: Bytes::WHOLE });
                 Expr::Atom(dst)
             }
             Operand::Label(_) => unreachable!("labels stand behind jumps alone"),
@@ -31,7 +31,7 @@ impl<R: Resolver> Lowering<'_, R> {
             }
             Operand::Mem(mem) => {
                 let addr = self.cell(mem, bits);
-                self.step(Instr::Store { addr, value });
+                self.step(Instr::Store { addr, value, bytes: Bytes::WHOLE });
             }
             Operand::Const(_) | Operand::AddressOf(_) | Operand::Label(_) => {
                 unreachable!("`width` has looked at the operands")

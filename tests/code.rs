@@ -1,0 +1,187 @@
+//! Does machine code get the verdicts that its sources have? Programs in C, C++ and Rust with what was worked out by
+//! hand about them, compiled in many ways. `OVERTAKE_PROGRAMS=1000` tries every way of compiling on every program.
+
+use overtake::engine::{self, Options};
+use overtake::front::Unread;
+use overtake::front::elf::{self, CodeFile};
+use overtake::model::Program;
+use overtake::query::{Answer, Goal, Limits, Model};
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A compiler with its options.
+struct Way {
+    name: &'static str,
+    command: &'static [&'static str],
+}
+
+const HARDENED: [&str; 3] = ["-fPIC", "-fstack-protector-all", "-fcf-protection=full"];
+
+const OF_C: [Way; 12] = [
+    Way { name: "gcc-O2", command: &["gcc", "-O2"] },
+    Way { name: "gcc-O0", command: &["gcc", "-O0"] },
+    Way { name: "clang-O2", command: &["clang", "-O2"] },
+    Way { name: "clang-O0", command: &["clang", "-O0"] },
+    Way { name: "gcc-O1", command: &["gcc", "-O1"] },
+    Way { name: "gcc-O3", command: &["gcc", "-O3"] },
+    Way { name: "gcc-Os", command: &["gcc", "-Os"] },
+    Way { name: "gcc-hardened", command: &["gcc", "-O2", HARDENED[0], HARDENED[1], HARDENED[2]] },
+    Way { name: "clang-O1", command: &["clang", "-O1"] },
+    Way { name: "clang-O3", command: &["clang", "-O3"] },
+    Way { name: "clang-Os", command: &["clang", "-Os"] },
+    Way { name: "clang-hardened", command: &["clang", "-O2", HARDENED[0], HARDENED[1], HARDENED[2]] },
+];
+
+const OF_RUST: [Way; 4] = [
+    Way { name: "rustc-2", command: &["rustc", "-Copt-level=2"] },
+    Way { name: "rustc-0", command: &["rustc", "-Copt-level=0"] },
+    Way { name: "rustc-3", command: &["rustc", "-Copt-level=3"] },
+    Way { name: "rustc-s", command: &["rustc", "-Copt-level=s"] },
+];
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpora/code")
+}
+
+fn skipped(why: &str) {
+    // Not by a macro: what those print is kept back where tests pass.
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
+/// The object file, unless there is no such compiler.
+fn compiled(way: &Way, source: &Path, flags: &[String], folder: &Path) -> Option<Vec<u8>> {
+    let extension = source.extension().and_then(|e| e.to_str());
+    let compiler = match (way.command[0], extension) {
+        ("gcc", Some("cpp")) => "g++",
+        ("clang", Some("cpp")) => "clang++",
+        (compiler, _) => compiler,
+    };
+    let object = folder.join("program.o");
+    let mut command = Command::new(compiler);
+    command.args(&way.command[1..]).arg("-g").args(flags).arg(source).arg("-o").arg(&object);
+    match compiler {
+        "rustc" => command.args([
+            "--edition=2021",
+            "--crate-type=lib",
+            "--emit=obj",
+            "-Cpanic=abort",
+            "-Crelocation-model=static",
+            "-Ccodegen-units=1",
+        ]),
+        _ => command.arg("-c"),
+    };
+    let output = command.output().ok()?;
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(std::fs::read(object).expect("the compiler has written it"))
+}
+
+fn read(bytes: &[u8]) -> Result<Program, String> {
+    let files = [CodeFile { name: "program.o", bytes }];
+    match elf::read(&files, &elf::Options::default(), &Limits::default()) {
+        Ok(input) => Ok(input.program),
+        Err(Unread::Wrong(wrong)) => Err(wrong[0].message.clone()),
+        Err(Unread::Limit(limit)) => Err(format!("{limit:?}")),
+    }
+}
+
+fn word<P, E>(answer: Answer<P, E>, words: [&str; 2]) -> String {
+    match answer {
+        Answer::Holds(_) => words[0].to_string(),
+        Answer::Fails(_) => words[1].to_string(),
+        Answer::Unknown(limit) => format!("unknown: {limit:?}"),
+    }
+}
+
+/// What is said under TSO and SC, and of robustness.
+fn answers(program: &Program) -> [String; 3] {
+    let limits = || Limits { states: Some(200_000), ..Limits::default() };
+    let check = |model| {
+        let options = Options { model, workers: 1, ..Options::default() };
+        let outcome =
+            engine::check(program, &Goal::of(program), &options, &limits()).expect("no internal error");
+        word(outcome.answer, ["safe", "violated"])
+    };
+    let options = Options { workers: 1, ..Options::default() };
+    let robust = engine::robust(program, &options, &limits()).expect("no internal error");
+    [check(Model::Tso), check(Model::Sc), word(robust.answer, ["true", "false"])]
+}
+
+#[test]
+fn every_way_of_compiling_has_the_verdict_of_the_source() {
+    let Ok(list) = std::fs::read_to_string(corpus().join("expected.jsonl")) else {
+        return skipped("the programs in C are not there");
+    };
+    let wanted: usize = std::env::var("OVERTAKE_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let folder = std::env::temp_dir().join(format!("overtake-code-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("there is room for object files");
+    let (mut objects, mut refused, mut open, mut wrong) = (0, Vec::new(), 0, Vec::new());
+    for (n, line) in list.lines().enumerate() {
+        let expected: Value = serde_json::from_str(line).expect("it is JSON");
+        let file = expected["file"].as_str().expect("a file has a name");
+        let flags: Vec<String> = serde_json::from_value(expected["flags"].clone()).expect("flags are words");
+        let ways: &[Way] = if file.ends_with(".rs") { &OF_RUST } else { &OF_C };
+        // Each program in some way or other, unless all are asked for.
+        let few = if wanted >= 1000 { ways.len() } else { wanted.min(ways.len()) };
+        for way in (0..few).map(|k| &ways[(n + k) % ways.len()]) {
+            let Some(bytes) = compiled(way, &corpus().join(file), &flags, &folder) else {
+                skipped(&format!("{file} by {}: there is no such compiler", way.name));
+                continue;
+            };
+            objects += 1;
+            let what = format!("{file} {} {}", flags.join(" "), way.name);
+            let program = match read(&bytes) {
+                Ok(program) => program,
+                Err(why) => {
+                    refused.push(format!("{what}: {why}"));
+                    continue;
+                }
+            };
+            let except = &expected["except"][way.name];
+            let want = ["tso", "sc", "robust"].map(|key| {
+                let value = if except[key].is_null() { &expected[key] } else { &except[key] };
+                value.as_str().map_or_else(|| value.to_string(), str::to_string)
+            });
+            for (got, want) in answers(&program).into_iter().zip(want) {
+                match got.starts_with("unknown") {
+                    true => open += 1,
+                    false if got != want => wrong.push(format!("{what}: {got} instead of {want}")),
+                    false => {}
+                }
+            }
+        }
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let few = objects / 50 + 4;
+    assert!(refused.len() <= few, "{} of {objects} are refused:\n{}", refused.len(), refused.join("\n"));
+    assert!(open <= few, "{open} questions have no answer");
+}
+
+#[test]
+fn what_is_no_code_is_refused() {
+    let object = {
+        let mut bytes = vec![0; 64];
+        bytes[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\0");
+        bytes
+    };
+    let mut aarch64 = object.clone();
+    aarch64[16] = 1;
+    aarch64[18] = 183;
+    aarch64[20] = 1;
+    aarch64[52] = 64;
+    let mut small = object.clone();
+    small[4] = 1;
+    let cases: [(&[u8], &str); 5] = [
+        (b"\x7fELF", "cannot be read"),
+        (&object[..20], "cannot be read"),
+        (&small, "32-bit"),
+        (&aarch64, "not for x86-64"),
+        (b"!<arch>\n", "no object file that is asked for"),
+    ];
+    for (bytes, why) in cases {
+        let said = read(bytes).expect_err("it is no program");
+        assert!(said.contains(why), "{said}");
+    }
+}
