@@ -298,6 +298,14 @@ proptest! {
     }
 }
 
+#[test]
+fn accesses_that_nothing_orders_have_an_order() {
+    let program = program(&text(&[vec!["store [x], 0".to_string()], vec!["store [y], 0".to_string()]]));
+    for model in Axioms::ALL {
+        assert_eq!(by_solver(&program, model), by_force(&program, model, &[0, 1]), "{}", model.name());
+    }
+}
+
 // ---- Data types. ----
 
 fn bundled(name: &str, defines: &[(&str, Value)]) -> DataType {

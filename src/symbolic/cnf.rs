@@ -119,7 +119,12 @@ impl<'l> Cnf<'l> {
     }
 
     pub fn solve(&mut self, assumptions: &[Lit]) -> Result<SolverReply, Limit> {
-        self.solver.solve(assumptions)
+        let mut reply = self.solver.solve(assumptions)?;
+        if let SolverReply::Solution(values) = &mut reply {
+            // The solver has not heard of those that no clause names: any value will do.
+            values.resize(self.variables, false);
+        }
+        Ok(reply)
     }
 
     /// Does what the solver learnt prove that these assumptions cannot hold together? Nothing if no record was
