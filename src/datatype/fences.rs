@@ -2,7 +2,8 @@
 //! fails with some fences tells of which others at least one is needed; the cheapest choice that hits all of
 //! these is tried next, until no run fails. Then so are all others that cost as little.
 
-use super::check::{CheckEnd, Checker, DataOptions};
+use super::check::Checker;
+use super::outcome::{CheckEnd, DataOptions};
 use crate::hitting::Cores;
 use crate::model::datatype::DataType;
 use crate::query::Answer;

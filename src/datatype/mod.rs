@@ -1,17 +1,22 @@
 //! Does every bounded test of a concurrent data type behave like some serial order of its operations? And if
 //! not, which fences repair it? After `[BurckhardtAlurMartin06]` and `[BurckhardtAlurMartin07]`.
 //!
-//! `serial` mines what may be observed, by performing all orders; `check` asks a solver for a run of the test
-//! that goes wrong, that waits for good, or in which something else is observed; `fences` looks for the fewest
-//! fences that leave none.
+//! `start` makes the program of a test; `serial` mines what may be observed, by performing all orders; `check` asks a
+//! solver for a run of the test that goes wrong, that waits for good, or in which something else is observed
+//! (`asking` has the formulas, `outcome` the answers); `fences` looks for the fewest fences that leave none.
 
+mod asking;
 mod check;
 mod fences;
+mod outcome;
 mod serial;
+mod start;
 
-pub use check::{DataOptions, DataOutcome, Failure, FailureKind, Size, Spec, check, written};
+pub use check::check;
 pub use fences::{FenceSets, fence_sets};
+pub use outcome::{DataOptions, DataOutcome, Failure, FailureKind, Size, Spec};
 pub use serial::SerialFault;
+pub use start::written;
 
 use crate::model::datatype::DataTest;
 use crate::model::{Reg, ThreadId};

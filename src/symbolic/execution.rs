@@ -1,8 +1,8 @@
 //! A solution as what it claims: the edges that each thread takes, what it reads, and the order of accesses.
 
 use super::encode::Solution;
+use super::streams::{ErrorAt, Streams, What};
 use super::terms::TermId;
-use super::unroll::{ErrorAt, Streams};
 use crate::semantics::axioms::{Execution, Taken};
 
 impl Solution {
@@ -44,7 +44,7 @@ impl Solution {
         for error in self.errors(streams) {
             let own = &mut execution.threads[error.thread];
             let is_there = own.last().is_some_and(|last| last.edge == error.edge);
-            if !is_there || matches!(error.what, super::unroll::What::Trap(_)) {
+            if !is_there || matches!(error.what, What::Trap(_)) {
                 own.push(Taken { edge: error.edge, choice: None, read: None, silent: false });
             }
         }

@@ -8,8 +8,8 @@
 
 use super::cnf::Cnf;
 use super::sat::Lit;
+use super::streams::{Item, StreamAccess, Streams};
 use super::terms::{TermId, Terms};
-use super::unroll::{Item, StreamAccess, Streams};
 use crate::query::Axioms;
 use crate::query::{Limit, Limits};
 

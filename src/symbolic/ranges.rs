@@ -7,8 +7,8 @@
 //! air as well, and what is not stable in the end may be anything.
 
 use super::domain::Domain;
+use super::streams::Streams;
 use super::terms::{TermId, TermNode};
-use super::unroll::Streams;
 use crate::model::Value;
 use crate::query::Axioms;
 use crate::query::{Limit, Limits};
