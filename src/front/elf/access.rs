@@ -178,7 +178,7 @@ impl Exec<'_, '_> {
             return self.access_alone(state, at, bytes, access);
         }
         if kind.is_writable() {
-            self.facts.touch(self.thread, at, bytes, access.kind());
+            self.facts.touch(self.thread, at, bytes, access.kind(), place.address);
         }
         match self.facts.is_shared(at, bytes) {
             true => self.access_shared(state, at, bytes, access, sink),

@@ -143,53 +143,87 @@ impl Emitter<'_> {
         self.edges.push(Edge { from, to, instr, line, text: String::new(), origin: None });
     }
 
-    fn cell_load(&mut self, to: Var, cell: Cell) {
+    fn cell_load(&mut self, to: Var, cell: Cell, bytes: Bytes) {
         let dst = self.register(to);
-        self.step(Instr::Load { dst, addr: address(cell), bytes: Bytes::WHOLE });
+        self.step(Instr::Load { dst, addr: address(cell), bytes });
     }
 
     /// Loads an access that is not one whole cell.
     fn load_pieces(&mut self, to: Var, at: u64, bytes: u8, cells: &[Cell]) {
+        let end = at + u64::from(bytes);
         let mut whole = constant(0);
         for (n, cell) in cells.iter().enumerate() {
             let piece = Var::Temp(u8::MAX - 40 - n as u8);
-            self.cell_load(piece, *cell);
-            let (from, upto) =
-                (at.max(cell.address), (at + u64::from(bytes)).min(cell.address + u64::from(cell.bytes)));
-            let part = cut(shr(var(piece), constant(8 * (from - cell.address)), 64), 8 * (upto - from) as u8);
-            whole = or_else(whole, shl(part, constant(8 * (from - at))));
+            let named = if cell.mixed { cell.part(at, end) } else { Bytes::WHOLE };
+            self.cell_load(piece, *cell, named);
+            whole = or_else(
+                whole,
+                shl(part(var(piece), *cell, at, end), constant(8 * (at.max(cell.address) - at))),
+            );
         }
         let value = self.expr(&whole);
         let dst = self.register(to);
         self.step(Instr::Assign { dst, value });
     }
 
-    /// Stores into cells, of which each is covered, or has been loaded into what `old` names.
-    fn store_pieces(
-        &mut self,
-        at: u64,
-        bytes: u8,
-        cells: &[Cell],
-        value: &VarExpr,
-        old: impl Fn(usize) -> Option<Var>,
-    ) {
+    /// Stores into cells, of which each is covered or can be changed in part.
+    fn store_pieces(&mut self, at: u64, bytes: u8, cells: &[Cell], value: &VarExpr) {
         let end = at + u64::from(bytes);
-        for (n, cell) in cells.iter().enumerate() {
-            let upto = cell.address + u64::from(cell.bytes);
-            let value = if cell.address >= at && upto <= end {
-                cut(shr(value.clone(), constant(8 * (cell.address - at)), 64), 8 * cell.bytes)
-            } else {
-                let (from, to) = (at.max(cell.address), end.min(upto));
-                let place = 8 * (from - cell.address);
-                let own = mask(8 * (to - from) as u8) << place;
-                let part = cut(shr(value.clone(), constant(8 * (from - at)), 64), 8 * (to - from) as u8);
-                let kept = old(n).map_or(constant(0), var);
-                or_else(and(kept, constant(!own)), shl(part, constant(place)))
-            };
-            let value = self.expr(&value);
-            self.step(Instr::Store { addr: address(*cell), value, bytes: Bytes::WHOLE });
+        for cell in cells {
+            let value = self.expr(&in_place(value, *cell, at, end));
+            self.step(Instr::Store { addr: address(*cell), value, bytes: cell.part(at, end) });
         }
     }
+
+    fn locked_whole(&mut self, to: Var, bytes: u8, cell: Cell, change: &RmwChange) {
+        let op = match change {
+            RmwChange::Swap(value) => RmwOp::Swap(self.expr(value)),
+            RmwChange::Cas { old, new } => RmwOp::Cas { old: self.expr(old), new: self.expr(new) },
+            RmwChange::Update(new) => match combined(new, bytes) {
+                Some((op, value)) => {
+                    let value = self.expr(&value);
+                    match op {
+                        BinOp::BitAnd => RmwOp::And(value),
+                        BinOp::BitOr => RmwOp::Or(value),
+                        BinOp::BitXor => RmwOp::Xor(value),
+                        _ => RmwOp::Add(value),
+                    }
+                }
+                None => RmwOp::New(self.expr(&brought(new, to))),
+            },
+        };
+        let dst = self.register(to);
+        self.step(Instr::Rmw { dst, addr: address(cell), op });
+    }
+
+    /// Changes a part of a cell in one step, as its other bytes stay what they are.
+    fn locked_part(&mut self, to: Var, at: u64, bytes: u8, cell: Cell, new: &VarExpr) {
+        let end = at + u64::from(bytes);
+        let whole = Var::Temp(u8::MAX - 40);
+        let own = cell.part(at, end).bits() as u64;
+        let old = part(var(whole), cell, at, end);
+        let new = replaced(new, to, &old);
+        let rest = and(var(whole), constant(mask(8 * cell.bytes) & !own));
+        let new = self.expr(&or(rest, in_place(&new, cell, at, end)));
+        let dst = self.register(whole);
+        self.step(Instr::Rmw { dst, addr: address(cell), op: RmwOp::New(new) });
+        let value = self.expr(&old);
+        let dst = self.register(to);
+        self.step(Instr::Assign { dst, value });
+    }
+}
+
+/// The bytes of a cell that an access is about, as a number.
+fn part(whole: VarExpr, cell: Cell, at: u64, end: u64) -> VarExpr {
+    let (from, to) = (at.max(cell.address), end.min(cell.address + u64::from(cell.bytes)));
+    cut(shr(whole, constant(8 * (from - cell.address)), 64), 8 * (to - from) as u8)
+}
+
+/// The bytes of a value that go to a cell, in their places there.
+fn in_place(value: &VarExpr, cell: Cell, at: u64, end: u64) -> VarExpr {
+    let (from, to) = (at.max(cell.address), end.min(cell.address + u64::from(cell.bytes)));
+    let own = cut(shr(value.clone(), constant(8 * (from - at)), 64), 8 * (to - from) as u8);
+    shl(own, constant(8 * (from - cell.address)))
 }
 
 fn or_else(a: VarExpr, b: VarExpr) -> VarExpr {
@@ -213,6 +247,16 @@ fn mentions(term: &VarExpr, wanted: Var) -> bool {
 /// The new value over what brings the old one.
 fn brought(new: &VarExpr, to: Var) -> VarExpr {
     new.map_atoms(&|v| if *v == Var::Old { to } else { *v })
+}
+
+/// The term with another in place of a variable.
+fn replaced(term: &VarExpr, from: Var, by: &VarExpr) -> VarExpr {
+    match term {
+        Expr::Atom(var) if *var == from => by.clone(),
+        Expr::Const(_) | Expr::Atom(_) => term.clone(),
+        Expr::Unary(op, a) => Expr::unary(*op, replaced(a, from, by)),
+        Expr::Binary(op, a, b) => Expr::binary(*op, replaced(a, from, by), replaced(b, from, by)),
+    }
 }
 
 /// The instruction of the model that changes a cell so, if there is one.
@@ -278,7 +322,7 @@ impl Sink for Emitter<'_> {
     fn load(&mut self, to: Var, at: u64, bytes: u8) {
         let cells = self.layout.cells(at, bytes);
         match is_whole(&cells, at, bytes) {
-            true => self.cell_load(to, cells[0]),
+            true => self.cell_load(to, cells[0], Bytes::WHOLE),
             false => self.load_pieces(to, at, bytes, &cells),
         }
     }
@@ -290,41 +334,29 @@ impl Sink for Emitter<'_> {
                 let value = self.expr(&value);
                 self.step(Instr::Store { addr: address(cells[0]), value, bytes: Bytes::WHOLE });
             }
-            false => self.store_pieces(at, bytes, &cells, &value, |_| None),
+            false => self.store_pieces(at, bytes, &cells, &value),
         }
     }
 
     fn locked(&mut self, to: Var, at: u64, bytes: u8, change: RmwChange) {
         let cells = self.layout.cells(at, bytes);
-        let whole = is_whole(&cells, at, bytes);
-        let op = match &change {
-            RmwChange::Swap(value) => RmwOp::Swap(self.expr(value)),
-            RmwChange::Cas { old, new } => RmwOp::Cas { old: self.expr(old), new: self.expr(new) },
-            RmwChange::Update(new) => match combined(new, bytes) {
-                Some((op, value)) => {
-                    let value = self.expr(&value);
-                    match op {
-                        BinOp::BitAnd => RmwOp::And(value),
-                        BinOp::BitOr => RmwOp::Or(value),
-                        BinOp::BitXor => RmwOp::Xor(value),
-                        _ => RmwOp::Add(value),
-                    }
-                }
-                None => RmwOp::New(self.expr(&brought(new, to))),
-            },
-        };
-        let dst = self.register(to);
-        if whole {
-            return self.step(Instr::Rmw { dst, addr: address(cells[0]), op });
+        if is_whole(&cells, at, bytes) {
+            return self.locked_whole(to, bytes, cells[0], &change);
         }
-        self.step(Instr::Lock);
-        self.load_pieces(to, at, bytes, &cells);
         let new = match change {
             RmwChange::Swap(value) => value,
             RmwChange::Cas { old, new } => ops::choose(ops::eq(var(to), old), new, var(to)),
             RmwChange::Update(new) => brought(&new, to),
         };
-        self.store_pieces(at, bytes, &cells, &new, |n| Some(Var::Temp(u8::MAX - 40 - n as u8)));
+        if let [cell] = cells[..]
+            && cell.partly
+        {
+            return self.locked_part(to, at, bytes, cell, &new);
+        }
+        // Bytes of a cell that it does not touch are in no conflict with others' steps.
+        self.step(Instr::Lock);
+        self.load_pieces(to, at, bytes, &cells);
+        self.store_pieces(at, bytes, &cells, &new);
         self.step(Instr::Unlock);
     }
 

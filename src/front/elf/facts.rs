@@ -16,6 +16,22 @@ pub(super) enum AccessKind {
     Locked,
 }
 
+/// An access to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SharedAccess {
+    pub at: u64,
+    pub bytes: u8,
+    pub kind: AccessKind,
+    /// The first instruction that was seen to do it.
+    pub by: Option<u64>,
+}
+
+impl SharedAccess {
+    pub(super) fn end(&self) -> u64 {
+        self.at + u64::from(self.bytes)
+    }
+}
+
 /// Who touches a byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Touch {
@@ -29,8 +45,8 @@ pub(super) struct CodeFacts {
     shared: BTreeSet<u64>,
     /// What is stored in shared memory, by address and bytes.
     stored: BTreeMap<(u64, u8), Value>,
-    /// All accesses to shared memory.
-    accesses: BTreeSet<(u64, u8, AccessKind)>,
+    /// All accesses to shared memory, with an instruction that does it.
+    accesses: BTreeMap<(u64, u8, AccessKind), u64>,
     /// Has anything been added since somebody last looked?
     changed: bool,
 }
@@ -62,7 +78,8 @@ impl CodeFacts {
         self.touched.get(&address).map(|touch| (touch.written, touch.threads.iter().copied()))
     }
 
-    pub(super) fn touch(&mut self, thread: u16, address: u64, bytes: u8, access: AccessKind) {
+    /// An instruction accesses these bytes.
+    pub(super) fn touch(&mut self, thread: u16, address: u64, bytes: u8, access: AccessKind, by: u64) {
         let end = address.saturating_add(u64::from(bytes));
         for at in address..end {
             let touch = self.touched.entry(at).or_default();
@@ -76,7 +93,10 @@ impl CodeFacts {
             for at in address..end {
                 self.changed |= self.shared.insert(at);
             }
-            self.changed |= self.accesses.insert((address, bytes, access));
+            self.accesses.entry((address, bytes, access)).or_insert_with(|| {
+                self.changed = true;
+                by
+            });
         }
     }
 
@@ -97,8 +117,13 @@ impl CodeFacts {
         }
     }
 
-    pub(super) fn accesses(&self) -> impl Iterator<Item = (u64, u8, AccessKind)> {
-        self.accesses.iter().copied()
+    pub(super) fn accesses(&self) -> impl Iterator<Item = SharedAccess> {
+        self.accesses.iter().map(|((at, bytes, kind), by)| SharedAccess {
+            at: *at,
+            bytes: *bytes,
+            kind: *kind,
+            by: Some(*by),
+        })
     }
 
     /// All that a load of shared memory can find.

@@ -1,18 +1,20 @@
-//! Which cells does memory need? One for each group of accesses that share bytes, where that is exact, else one for
-//! each piece.
+//! Which cells does memory need? One for each group of accesses that share bytes, if it lies within eight aligned bytes;
+//! otherwise one for each piece.
 //!
-//! If every store to a group covers all of it, the group is one cell, and narrower loads take a part of it: what
-//! compilers make by merging neighbouring fields looks so. Otherwise memory is cut at all borders of accesses, and an
-//! access becomes several, in the order of addresses: that adds torn values and removes nothing, so that `safe` stays a
-//! proof, and nothing else can be said.
+//! A processor accesses what lies within eight aligned bytes at once. If every store to a group changes all of it, what
+//! loads a part takes it out of the whole: what compilers make by merging neighbouring fields looks so, and every engine
+//! understands it. If some change a part, accesses to parts name their bytes, as the model has them. Groups that go
+//! beyond eight aligned bytes are cut at all borders of accesses, and only locked instructions may be about several
+//! pieces: other accesses would have to be split.
 
 use super::bytes::{Bytes, Kind};
-use super::facts::{AccessKind, CodeFacts};
+use super::facts::{AccessKind, CodeFacts, SharedAccess};
 use super::goals::AskedCells;
 use super::image::Image;
+use super::refusal::{Refusal, Result};
 use super::value::POISON;
 use crate::model::program::Variable;
-use crate::model::{Addr, Value};
+use crate::model::{self, Addr, Value};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// A piece of memory that has a cell.
@@ -21,6 +23,22 @@ pub(super) struct Cell {
     pub address: u64,
     pub bytes: u8,
     pub cell: Addr,
+    /// Do accesses to a part name their bytes?
+    pub mixed: bool,
+    /// Does a plain access, which has to name its bytes, touch a part?
+    pub partly: bool,
+}
+
+impl Cell {
+    /// Which of its bytes an access is about, as the model has it.
+    pub(super) fn part(&self, from: u64, to: u64) -> model::Bytes {
+        let whole = from <= self.address && to >= self.address + u64::from(self.bytes);
+        let (lo, hi) = (from.max(self.address) - self.address, to - self.address - 1);
+        match whole {
+            true => model::Bytes::WHOLE,
+            false => model::Bytes::range(lo as Value, hi.min(7) as Value).unwrap_or_default(),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -28,60 +46,102 @@ pub(super) struct Layout {
     pub variables: Vec<Variable>,
     /// By their addresses.
     cells: BTreeMap<u64, Cell>,
-    /// Accesses that had to be split.
-    pub split: BTreeSet<(u64, u8)>,
 }
 
 impl Layout {
-    pub(super) fn new(facts: &CodeFacts, memory: &Bytes, image: &Image, wanted: &[AskedCells]) -> Layout {
-        let mut all: Vec<(u64, u8, AccessKind)> = facts.accesses().collect();
-        all.extend(wanted.iter().map(|w| (w.address, w.bytes, AccessKind::Load)));
+    /// Refuses what the model cannot say.
+    pub(super) fn new(
+        facts: &CodeFacts,
+        memory: &Bytes,
+        image: &Image,
+        wanted: &[AskedCells],
+    ) -> Result<Layout> {
+        let mut all: Vec<SharedAccess> = facts.accesses().collect();
+        all.extend(wanted.iter().map(|w| SharedAccess {
+            at: w.address,
+            bytes: w.bytes,
+            kind: AccessKind::Load,
+            by: None,
+        }));
         all.sort();
         let mut layout = Layout::default();
         let mut names = HashSet::new();
         let mut rest = &all[..];
-        while let Some(&(start, bytes, _)) = rest.first() {
-            let mut end = start + u64::from(bytes);
+        while let Some(first) = rest.first() {
+            let (start, mut end) = (first.at, first.end());
             let mut length = 0;
-            while let Some(&(at, bytes, _)) = rest.get(length).filter(|(at, ..)| *at < end) {
-                end = end.max(at + u64::from(bytes));
+            while let Some(access) = rest.get(length).filter(|access| access.at < end) {
+                end = end.max(access.end());
                 length += 1;
             }
             let (group, others) = rest.split_at(length);
-            layout.add(group, start, end, |at, bytes| cell(at, bytes, memory, image, &mut names));
+            let name = |at| name(at, memory, image);
+            layout.add(group, start, end, |at, bytes| cell(at, bytes, memory, name(at), &mut names));
+            layout.check(group, facts, memory, name)?;
             rest = others;
         }
-        layout
+        Ok(layout)
     }
 
     fn add(
         &mut self,
-        group: &[(u64, u8, AccessKind)],
+        group: &[SharedAccess],
         start: u64,
         end: u64,
         mut variable: impl FnMut(u64, u8) -> Variable,
     ) {
-        let length = end - start;
         let aligned = start / 8 == (end - 1) / 8;
-        let covers = |(at, bytes, access): &(u64, u8, AccessKind)| {
-            *access == AccessKind::Load || *at == start && u64::from(*bytes) == length
-        };
-        let borders: BTreeSet<u64> = match aligned && group.iter().all(covers) {
+        let borders: BTreeSet<u64> = match aligned {
             true => BTreeSet::from([start, end]),
-            false => group.iter().flat_map(|(at, bytes, _)| [*at, at + u64::from(*bytes)]).collect(),
+            false => group.iter().flat_map(|access| [access.at, access.end()]).collect(),
         };
+        let partial = |access: &&SharedAccess| (access.at, access.end()) != (start, end);
+        let mixed = aligned && group.iter().filter(partial).any(|a| a.kind != AccessKind::Load);
+        let partly = mixed && group.iter().filter(partial).any(|a| a.kind != AccessKind::Locked);
         // No access is wider than eight bytes, so no piece is.
         let borders: Vec<u64> = borders.into_iter().collect();
         for pair in borders.windows(2) {
             let bytes = (pair[1] - pair[0]) as u8;
             let cell = Addr(self.variables.len() as u32);
-            self.cells.insert(pair[0], Cell { address: pair[0], bytes, cell });
+            self.cells.insert(pair[0], Cell { address: pair[0], bytes, cell, mixed, partly });
             self.variables.push(variable(pair[0], bytes));
         }
-        for (at, bytes, access) in group {
-            if self.cells(*at, *bytes).len() > 1 && *access != AccessKind::Locked {
-                self.split.insert((*at, *bytes));
+    }
+
+    fn check(
+        &self,
+        group: &[SharedAccess],
+        facts: &CodeFacts,
+        memory: &Bytes,
+        name: impl Fn(u64) -> String,
+    ) -> Result<()> {
+        let refused = |access: &SharedAccess, why: String| {
+            let refusal = Refusal::new(format!("`{}` {why}", name(access.at)));
+            access.by.map_or(refusal.clone(), |by| refusal.at(by))
+        };
+        for access in group {
+            if self.cells(access.at, access.bytes).len() > 1 && access.kind != AccessKind::Locked {
+                let why = format!(
+                    "is accessed in {} bytes, which overlap others across a border of eight bytes",
+                    access.bytes
+                );
+                let help = "accesses of different sizes are covered within eight aligned bytes";
+                return Err(refused(access, why).help(help));
             }
+        }
+        let partial = |a: &SharedAccess| (a.at, a.bytes) != (group[0].at, group[0].bytes);
+        if !group.iter().any(partial) {
+            return Ok(());
+        }
+        // What stands for "never written" is a whole cell's.
+        let unwritten =
+            |a: &&SharedAccess| a.kind != AccessKind::Store && facts.load(a.at, a.bytes, memory).poison;
+        match group.iter().find(unwritten) {
+            Some(access) => {
+                let why = "may be read before it is written, in accesses of different sizes".to_string();
+                Err(refused(access, why).help("write it once before there are other threads"))
+            }
+            None => Ok(()),
         }
     }
 
@@ -93,9 +153,8 @@ impl Layout {
     }
 }
 
-fn cell(at: u64, bytes: u8, memory: &Bytes, image: &Image, names: &mut HashSet<String>) -> Variable {
+fn cell(at: u64, bytes: u8, memory: &Bytes, plain: String, names: &mut HashSet<String>) -> Variable {
     let initial = memory.number(at, bytes).map_or(POISON, |number| number as Value);
-    let plain = name(at, memory, image);
     let mut name = plain.clone();
     let mut n = 2;
     while !names.insert(name.clone()) {

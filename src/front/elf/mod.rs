@@ -310,14 +310,7 @@ impl CodeReader<'_, '_> {
         let Beginning { mut memory, roots, mut contexts, .. } = beginning;
         let Analysis { graphs, mut facts } = analysis;
         let wanted: Vec<AskedCells> = self.goals.iter().flat_map(SymbolGoal::wanted).collect();
-        let layout = Layout::new(&facts, &memory, self.world.image, &wanted);
-        if let Some((at, bytes)) = layout.split.first() {
-            let name = layout::name(*at, &memory, self.world.image);
-            let why = format!("`{name}` is accessed in {bytes} bytes, and stores change only a part of them");
-            return Err(
-                Refusal::new(why).help("accesses of different sizes are covered where stores are the widest")
-            );
-        }
+        let layout = Layout::new(&facts, &memory, self.world.image, &wanted)?;
         let mut parts = ProgramParts::default();
         let mut code =
             CodeTable { world: self.world, lines: self.lines, known: HashMap::new(), rows: vec![] };
