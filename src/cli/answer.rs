@@ -8,8 +8,8 @@ use crate::engine::{self, Options};
 use crate::model::Program;
 use crate::query::{Limit, Model, Question, Verdict};
 use crate::report::text::{self, Style};
+use crate::report::unread;
 use crate::report::{self, document::Document};
-use crate::report::{json, unread};
 use std::path::{Path, PathBuf};
 
 impl From<Verdict> for Exit {
@@ -27,8 +27,7 @@ pub(crate) fn show(document: &Document<'_>, args: &SearchArgs, terminal: &Termin
     let exit = Exit::from(document.verdict);
     terminal.parts().add(document, &args.input, &args.output);
     if args.json {
-        let mut object = json::render(document);
-        object["define"] = args.input.defined();
+        let object = terminal.parts().object(document, &args.input);
         terminal.print(&format!("{object}\n"));
         return exit;
     }

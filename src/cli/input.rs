@@ -48,6 +48,8 @@ pub(crate) struct Source {
     /// Where the lines of the text come from, if not all from one file.
     pub stretches: Vec<Stretch>,
     pub litmus: Option<Litmus>,
+    /// What every answer about the file leaves out.
+    pub left_out: Vec<String>,
 }
 
 /// A DVE model.
@@ -121,6 +123,10 @@ pub(crate) fn read_loaded(
         .map_err(|failure| shown(failure, terminal, unknown))?;
     terminal.complain(&warnings);
     let mut parts = terminal.parts();
+    parts.left_out = match &loaded {
+        Loaded::Program(source) => source.left_out.clone(),
+        Loaded::Model(_) => vec![],
+    };
     if parts.wanted && format(path, args).is_ok_and(|format| format.lines) {
         parts.text = Some(written::text_of(&loaded));
     }
@@ -295,8 +301,11 @@ fn load(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<(
         Some(spliced) => (spliced.text, spliced.stretches),
         None => (String::from_utf8(bytes).unwrap_or_default(), vec![]),
     };
+    // What has no place in the text is about all of the program.
+    let whole = input.warnings.iter().filter(|warning| warning.span.is_none());
+    let left_out = whole.map(|warning| warning.message.clone()).collect();
     let Input { program, formulas, .. } = input;
-    let source = Source { program, formulas, name: stem(path), text, stretches, litmus };
+    let source = Source { program, formulas, name: stem(path), text, stretches, litmus, left_out };
     Ok((Loaded::Program(Box::new(source)), warnings))
 }
 

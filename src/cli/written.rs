@@ -50,6 +50,8 @@ pub(crate) struct Parts {
     pub wanted: bool,
     /// The text of the file that is being asked about.
     pub text: Option<ProgramText>,
+    /// What every answer about that file leaves out, beside what the answer itself warns of.
+    pub left_out: Vec<String>,
     sections: Vec<Section>,
     pictures: Vec<Titled>,
     answers: Vec<Value>,
@@ -74,10 +76,14 @@ impl Parts {
         if !output.wants_any() {
             return;
         }
-        let mut object = json::render(document);
-        object["define"] = input.defined();
+        let object = self.object(document, input);
         if output.html.is_some() {
-            self.sections.push(page::section(document, self.text.as_ref(), self.sections.len()));
+            self.sections.push(page::section(
+                document,
+                &self.left_out,
+                self.text.as_ref(),
+                self.sections.len(),
+            ));
         }
         if output.svg.is_some() {
             self.pictures.extend(pictures::of(
@@ -90,6 +96,17 @@ impl Parts {
         self.case(&object, document.verdict, told);
         self.answers.push(object);
         self.text = None;
+    }
+
+    /// The answer as scripts get it.
+    pub(crate) fn object(&self, document: &Document<'_>, input: &InputArgs) -> Value {
+        let mut object = json::render(document);
+        object["define"] = input.defined();
+        if !self.left_out.is_empty() {
+            let warnings = self.left_out.iter().chain(&document.warnings);
+            object["warnings"] = warnings.cloned().collect();
+        }
+        object
     }
 
     /// The same of an answer that is told in another way.

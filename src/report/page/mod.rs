@@ -150,8 +150,14 @@ fn rendered(view: &impl Template) -> String {
     view.render().unwrap_or_else(|e| format!("<p>{}</p>", Escaped(&e.to_string())))
 }
 
-/// What an answer says, with the text that it is about. `number` is the section's place on the page.
-pub fn section(document: &Document<'_>, text: Option<&ProgramText>, number: usize) -> Section {
+/// What an answer says, with the text that it is about, and what answers about that leave out. `number` is the section's
+/// place on the page.
+pub fn section(
+    document: &Document<'_>,
+    left_out: &[String],
+    text: Option<&ProgramText>,
+    number: usize,
+) -> Section {
     let blocks = (document.explanation)();
     let costs = (document.costs)();
     let tone = tone_of(document.verdict);
@@ -161,7 +167,7 @@ pub fn section(document: &Document<'_>, text: Option<&ProgramText>, number: usiz
         word: document.word().to_string(),
         tone,
         question: asked(command).to_string(),
-        warnings: document.warnings.clone(),
+        warnings: left_out.iter().chain(&document.warnings).cloned().collect(),
         body: body(&blocks, &costs, text, number),
     }
 }
