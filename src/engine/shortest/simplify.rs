@@ -8,6 +8,7 @@
 use crate::model::{Loc, Program, ThreadId};
 use crate::query::{Act, Action, EventKind, Goal, Limits, Model};
 use crate::semantics::replay::perform;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// In runs of more decisions than this, single ones are not worth the time.
@@ -97,28 +98,37 @@ impl Simplifier<'_> {
     fn without_rounds(&mut self, mut run: Vec<Action>) -> Vec<Action> {
         for t in self.program.thread_ids() {
             let mut from = 0;
-            while let Some((places, visits)) = self.visits(&run, t).filter(|(places, _)| from < places.len())
-            {
-                let again = (from + 1..visits.len()).rev().filter(|&k| visits[k] == visits[from]);
-                let shorter = again.take(2).find_map(|to| {
-                    let round = &places[from..to];
-                    let rest = (0..run.len()).filter(|k| round.binary_search(k).is_err()).map(|k| run[k]);
-                    self.ends(&rest.collect::<Vec<_>>())
-                });
-                match shorter {
-                    Some(shorter) => run = shorter,
-                    None => from += 1,
-                }
-                if self.left < run.len() {
-                    return run;
-                }
+            while let Some(shorter) = self.without_round(&run, t, &mut from) {
+                run = shorter;
             }
         }
         run
     }
 
+    /// The run without a round that the thread begins at its decision number `from` or later.
+    fn without_round(&mut self, run: &[Action], t: ThreadId, from: &mut usize) -> Option<Vec<Action>> {
+        let (places, visits) = self.visits(run, t);
+        let mut all: HashMap<Loc, Vec<usize>> = HashMap::new();
+        for (k, &at) in visits.iter().enumerate() {
+            all.entry(at).or_default().push(k);
+        }
+        while *from < places.len() && self.left >= run.len() {
+            let again = all[&visits[*from]].iter().rev().take_while(|to| **to > *from);
+            for &to in again.take(2) {
+                let round = &places[*from..to];
+                let rest = (0..run.len()).filter(|k| round.binary_search(k).is_err()).map(|k| run[k]);
+                let shorter = self.ends(&rest.collect::<Vec<_>>());
+                if shorter.is_some() {
+                    return shorter;
+                }
+            }
+            *from += 1;
+        }
+        None
+    }
+
     /// The places of a thread's decisions in the run, and the locations before each of them and at the end.
-    fn visits(&self, run: &[Action], t: ThreadId) -> Option<(Vec<usize>, Vec<Loc>)> {
+    fn visits(&self, run: &[Action], t: ThreadId) -> (Vec<usize>, Vec<Loc>) {
         let thread = self.program.thread(t);
         let places: Vec<usize> = (0..run.len()).filter(|&k| run[k].thread == t).collect();
         let mut visits = vec![thread.initial()];
@@ -128,7 +138,7 @@ impl Simplifier<'_> {
                 Act::Flush => visits[visits.len() - 1],
             });
         }
-        (!places.is_empty()).then_some((places, visits))
+        (places, visits)
     }
 
     /// Leaves out what threads do at last: a step, or a store with its flush.
