@@ -269,6 +269,27 @@ fn large_programs_end_soon_after_their_time_is_over() {
     }
 }
 
+/// What is long but simple: nothing about it may take time that grows with the square of its length.
+#[test]
+fn long_models_and_runs_are_done_with_soon() {
+    let each = |one: &dyn Fn(usize) -> String| (1..80_000).map(one).collect::<String>();
+    let straight =
+        format!("shared x\nthread p\n{}end\nexists [x] == 7\n", each(&|k| format!("store [x], {}\n", k % 9)));
+    let states = each(&|k| format!(", q{k}"));
+    let moves = each(&|k| format!("q{} -> q{k} {{ effect x = x + 1 - x; }},\n", k - 1));
+    let moves = moves.trim_end().trim_end_matches(',');
+    let model =
+        format!("int x = 0;\nprocess P {{ state q0{states};\ninit q0;\ntrans {moves};\n}}\nsystem async;\n");
+    for (name, source) in [("limits-straight.tso", straight), ("limits-line.dve", model)] {
+        let path = file(name, source.as_bytes());
+        let path = path.to_str().expect("the folder for tests has a plain name");
+        let start = Instant::now();
+        let ran = overtake(&["check", "--timeout", "5s", path]);
+        assert!(start.elapsed() < 2 * SPARE, "{name} took {:?}", start.elapsed());
+        assert!(!ran.out.is_empty(), "{}", ran.err);
+    }
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn large_programs_stay_within_their_memory() {

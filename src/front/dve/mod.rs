@@ -5,6 +5,7 @@
 
 mod ast;
 mod lex;
+mod names;
 mod parse;
 pub mod program;
 pub mod promela;
@@ -17,6 +18,7 @@ use super::diagnostics::Problems;
 use crate::dve::{DveExpr, System};
 use crate::front::Diagnostic;
 use crate::limits::Limits;
+use names::Names;
 use parse::DveParser;
 use resolve::Scope;
 
@@ -38,7 +40,7 @@ pub fn expression(
 ) -> Result<DveExpr, Unread> {
     let mut problems = Problems::new(source, limits);
     let expr = DveParser::new(source, &mut problems).whole_expression();
-    let scope = Scope { system, process: None, definitions };
+    let scope = Scope { system, names: &Names::of(system), process: None, definitions };
     let expr = expr.and_then(|text| scope.expression(&text, &mut problems));
     problems.finish(expr).map(|(expr, _)| expr)
 }

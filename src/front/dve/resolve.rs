@@ -4,17 +4,20 @@
 use super::ast::{
     Declaration, DirectionText, DveName, ExprText, LvalueText, ProcessText, SystemText, TransitionText,
 };
+use super::names::Names;
 use crate::dve::{
     Assertion, Assignment, Channel, Direction, DveExpr, DveProcess, DveState, DveTransition, DveVariable,
     Lvalue, Sync, System,
 };
 use crate::front::diagnostics::{INSTRUCTION, Parsed, Problem, Problems, Reported, Span, shorten};
 use crate::model::{BinOp, Value};
+use std::collections::{HashMap, HashSet};
 
 /// Who looks for names: a process or, outside of all of them, nobody.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub system: &'a System,
+    pub names: &'a Names,
     pub process: Option<usize>,
     /// Names that stand for whole expressions.
     pub definitions: &'a [(String, DveExpr)],
@@ -34,10 +37,11 @@ pub(crate) fn system(mut text: SystemText, problems: &mut Problems) -> Parsed<Sy
     let (variables, channels, processes) = (vec![], vec![], vec![]);
     let mut system = System { variables, channels, processes, has_property };
     declare(&mut system, &text, problems)?;
+    let names = Names::of(&system);
     let mut failed = false;
     for (process, text) in text.processes.iter().enumerate() {
         for (at, condition) in &text.asserts {
-            let scope = Scope { system: &system, process: Some(process), definitions: &[] };
+            let scope = Scope { system: &system, names: &names, process: Some(process), definitions: &[] };
             let state = scope.state(process, *at, problems);
             let condition = scope.expression(condition, problems);
             match (state, condition) {
@@ -50,7 +54,7 @@ pub(crate) fn system(mut text: SystemText, problems: &mut Problems) -> Parsed<Sy
         }
         for transition in &text.transitions {
             problems.spend(INSTRUCTION)?;
-            let scope = Scope { system: &system, process: Some(process), definitions: &[] };
+            let scope = Scope { system: &system, names: &names, process: Some(process), definitions: &[] };
             match scope.transition(process, transition, problems) {
                 Ok(transition) => system.processes[process].transitions.push(transition),
                 Err(Reported) => failed = true,
@@ -62,7 +66,8 @@ pub(crate) fn system(mut text: SystemText, problems: &mut Problems) -> Parsed<Sy
 
 /// Variables with their initial values, channels, and processes with their states.
 fn declare(system: &mut System, text: &SystemText, problems: &mut Problems) -> Parsed<()> {
-    let mut result = variables(system, None, &text.variables, problems);
+    let mut names = Names::default();
+    let mut result = variables(system, &mut names, None, &text.variables, problems);
     for channel in &text.channels {
         if system.channels.iter().any(|c| c.name == channel.name.text) {
             result = Err(twice("channel", channel.name, problems));
@@ -70,11 +75,12 @@ fn declare(system: &mut System, text: &SystemText, problems: &mut Problems) -> P
         let (name, types) = (channel.name.text.to_string(), channel.types.clone());
         system.channels.push(Channel { name, types, capacity: channel.capacity });
     }
+    let mut known: HashSet<&str> = HashSet::new();
     for (number, process) in text.processes.iter().enumerate() {
-        if system.processes.iter().any(|p| p.name == process.name.text) {
+        if !known.insert(process.name.text) {
             result = Err(twice("process", process.name, problems));
         }
-        result = result.and(variables(system, Some(number), &process.variables, problems));
+        result = result.and(variables(system, &mut names, Some(number), &process.variables, problems));
         match states(process, problems) {
             Ok(process) => system.processes.push(process),
             Err(Reported) => return Err(Reported),
@@ -85,6 +91,7 @@ fn declare(system: &mut System, text: &SystemText, problems: &mut Problems) -> P
 
 fn variables(
     system: &mut System,
+    names: &mut Names,
     owner: Option<usize>,
     declarations: &[Declaration],
     problems: &mut Problems,
@@ -92,13 +99,15 @@ fn variables(
     let mut result = Ok(());
     for declaration in declarations {
         problems.spend(INSTRUCTION)?;
-        let visible = |v: &&DveVariable| v.owner.is_none() || v.owner == owner;
-        if system.variables.iter().filter(visible).any(|v| v.name == declaration.name.text) {
+        if names.variable(owner, declaration.name.text).is_some() {
             result = Err(twice("variable", declaration.name, problems));
             continue;
         }
-        match variable(system, owner, declaration, problems) {
-            Ok(variable) => system.variables.push(variable),
+        match variable(system, names, owner, declaration, problems) {
+            Ok(variable) => {
+                names.add_variable(owner, &variable.name, system.variables.len());
+                system.variables.push(variable);
+            }
             Err(Reported) => result = Err(Reported),
         }
     }
@@ -107,12 +116,13 @@ fn variables(
 
 fn variable(
     system: &System,
+    names: &Names,
     owner: Option<usize>,
     declaration: &Declaration,
     problems: &mut Problems,
 ) -> Parsed<DveVariable> {
     let Declaration { name, kind, constant, size, initial } = declaration;
-    let scope = Scope { system, process: owner, definitions: &[] };
+    let scope = Scope { system, names, process: owner, definitions: &[] };
     let mut values = vec![0; size.unwrap_or(1)];
     // Some models have longer lists than arrays; what is too much does not count.
     for (place, expr) in values.iter_mut().zip(initial) {
@@ -146,14 +156,15 @@ fn first_value(system: &System, expr: &DveExpr) -> Option<Value> {
 
 fn states(process: &ProcessText, problems: &mut Problems) -> Parsed<DveProcess> {
     let mut states: Vec<DveState> = Vec::new();
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
     for state in &process.states {
-        if states.iter().any(|s| s.name == state.text) {
+        if numbers.insert(state.text, states.len()).is_some() {
             return Err(twice("state", *state, problems));
         }
         states.push(DveState { name: state.text.to_string(), committed: false, accepting: false });
     }
     let find = |word: &DveName, problems: &mut Problems| {
-        let at = states.iter().position(|s| s.name == word.text);
+        let at = numbers.get(word.text).copied();
         at.ok_or_else(|| unknown("state", *word, states.iter().map(|s| &s.name[..]), problems))
     };
     let Some(initial) = &process.initial else {
@@ -248,7 +259,7 @@ impl Scope<'_> {
 
     fn state(&self, process: usize, word: DveName, problems: &mut Problems) -> Parsed<usize> {
         let states = &self.system.processes[process].states;
-        let at = states.iter().position(|s| s.name == word.text);
+        let at = self.names.state(process, word.text);
         at.ok_or_else(|| unknown("state", word, states.iter().map(|s| &s.name[..]), problems))
     }
 
@@ -265,7 +276,7 @@ impl Scope<'_> {
     fn lvalue(&self, text: &LvalueText, of: Option<usize>, problems: &mut Problems) -> Parsed<Lvalue> {
         let variables = &self.system.variables;
         let visible = |v: &DveVariable| v.owner.is_none() || v.owner == of;
-        let variable = variables.iter().rposition(|v| visible(v) && v.name == text.name.text);
+        let variable = self.names.variable(of, text.name.text);
         let variable = variable.ok_or_else(|| {
             let names = variables.iter().filter(|v| visible(v)).map(|v| &v.name[..]);
             let defined = self.definitions.iter().map(|(name, _)| &name[..]);
@@ -311,7 +322,7 @@ impl Scope<'_> {
 
     fn process(&self, word: DveName, problems: &mut Problems) -> Parsed<usize> {
         let processes = &self.system.processes;
-        let at = processes.iter().position(|p| p.name == word.text);
+        let at = self.names.process(word.text);
         if at.is_some_and(|at| self.system.has_property && at + 1 == processes.len()) {
             let why = format!("`{}` is the property process, and no part of the system", shorten(word.text));
             return Err(problems.report(Problem::error(why).at(word.span)));

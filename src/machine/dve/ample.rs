@@ -43,18 +43,16 @@ pub(crate) fn ample(system: &System, memory: &Memory, asked: &[DveExpr]) -> Vec<
         foreign
             .flat_map(|(_, q)| q.transitions.iter().flat_map(|t| t.expressions()))
             .for_each(|e| others.look(e));
-        let is_hidden = |(number, t): (usize, &DveTransition)| {
+        let is_hidden = |number: usize, t: &DveTransition| {
             !memory.is_barrier(p, number)
                 && is_local(system, p, t, &others)
                 && is_invisible(p, t, &visible)
                 && is_invisible(p, t, &others)
         };
-        let mut own: Vec<bool> = (0..process.states.len())
-            .map(|s| {
-                let mut from = process.transitions.iter().enumerate().filter(|(_, t)| t.from == s);
-                !any_committed && from.all(is_hidden)
-            })
-            .collect();
+        let mut own = vec![!any_committed; process.states.len()];
+        for (number, t) in process.transitions.iter().enumerate() {
+            own[t.from] &= is_hidden(number, t);
+        }
         break_cycles(&process.transitions, &mut own);
         all.push(own);
     }
@@ -87,7 +85,10 @@ fn break_cycles(transitions: &[DveTransition], ample: &mut [bool]) {
         Open,
         Done,
     }
-    let among = |t: &DveTransition, ample: &[bool]| ample[t.from] && ample[t.to];
+    let mut ways: Vec<Vec<usize>> = vec![Vec::new(); ample.len()];
+    for t in transitions {
+        ways[t.from].push(t.to);
+    }
     let mut marks = vec![Mark::New; ample.len()];
     for root in 0..ample.len() {
         if marks[root] != Mark::New {
@@ -95,21 +96,21 @@ fn break_cycles(transitions: &[DveTransition], ample: &mut [bool]) {
         }
         marks[root] = Mark::Open;
         let mut path = vec![(root, 0)];
-        while let Some((state, next)) = path.last_mut() {
-            let from = *state;
-            let mut left = transitions.iter().enumerate().skip(*next);
-            let Some((i, t)) = left.find(|(_, t)| t.from == from && among(t, ample)) else {
-                marks[from] = Mark::Done;
+        while let Some((from, next)) = path.last_mut() {
+            let way = ways[*from].get(*next).filter(|_| ample[*from]);
+            let Some(&to) = way else {
+                marks[*from] = Mark::Done;
                 path.pop();
                 continue;
             };
-            *next = i + 1;
-            match marks[t.to] {
+            *next += 1;
+            match marks[to] {
+                _ if !ample[to] => {}
                 Mark::New => {
-                    marks[t.to] = Mark::Open;
-                    path.push((t.to, 0));
+                    marks[to] = Mark::Open;
+                    path.push((to, 0));
                 }
-                Mark::Open => ample[t.to] = false,
+                Mark::Open => ample[to] = false,
                 Mark::Done => {}
             }
         }
