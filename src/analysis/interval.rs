@@ -4,14 +4,15 @@
 //! refined by `assume`; memory as one interval per cell, joined over all stores of all threads, which holds
 //! under every interleaving and every buffering. Widening climbs the constants of the program, then gives up
 //! at the full 64-bit range, so the analysis always ends. Used for the widths of packed states and for the
-//! cells that computed addresses may touch; a wider answer costs memory, never correctness. The analysis is one
-//! algorithm, and so one file.
+//! cells that computed addresses may touch; a wider answer costs memory, never correctness.
 
 mod domain;
+mod registers;
 
 pub use domain::{Interval, range};
 
 use domain::{binary, mirrored, narrowed, truth, without};
+use registers::{PIECE, Registers, grow};
 
 use crate::limits::{Limit, Limits};
 use crate::model::{
@@ -97,7 +98,7 @@ impl Intervals {
         }
         for thread in &self.registers {
             let mut last: &[Rc<[Interval]>] = &[];
-            for here in thread.iter().flatten().map(|regs| &*regs.0) {
+            for here in thread.iter().flatten().map(Registers::pieces) {
                 limits.spend(1 + here.len())?;
                 let known =
                     |k: usize, piece: &Rc<[Interval]>| last.get(k).is_some_and(|l| Rc::ptr_eq(l, piece));
@@ -169,49 +170,6 @@ impl Intervals {
             Some(regs) => eval(addr, regs),
             None => Interval::FULL,
         }
-    }
-}
-
-/// What the registers of a thread hold at a location, in pieces of which neighbouring locations share most.
-#[derive(Clone, Debug)]
-struct Registers(Rc<[Rc<[Interval]>]>);
-
-/// Registers of one piece.
-const PIECE: usize = 16;
-
-impl Registers {
-    fn new(count: usize) -> Registers {
-        let zero = [Interval::constant(0); PIECE];
-        let starts = (0..count).step_by(PIECE);
-        Registers(starts.map(|start| Rc::from(&zero[..PIECE.min(count - start)])).collect())
-    }
-
-    fn get(&self, r: Reg) -> Interval {
-        self.0[r.index() / PIECE][r.index() % PIECE]
-    }
-
-    fn set(&mut self, r: Reg, to: Interval) {
-        if self.get(r) != to {
-            Rc::make_mut(&mut Rc::make_mut(&mut self.0)[r.index() / PIECE])[r.index() % PIECE] = to;
-        }
-    }
-
-    /// Joins others into these; whether they grew by that.
-    fn grow(&mut self, others: &Registers, widen: bool, thresholds: &[Value]) -> bool {
-        let mut grown = false;
-        for (k, (own, other)) in self.0.clone().iter().zip(&*others.0).enumerate() {
-            if Rc::ptr_eq(own, other) {
-                continue;
-            }
-            for (r, (o, n)) in own.iter().zip(&**other).enumerate() {
-                let joined = grow(*o, *n, widen, thresholds);
-                if joined != *o {
-                    self.set(Reg((k * PIECE + r) as u16), joined);
-                    grown = true;
-                }
-            }
-        }
-        grown
     }
 }
 
@@ -445,20 +403,6 @@ impl Analysis<'_> {
         }
         Ok(Some(after))
     }
-}
-
-/// The join, widened to the next threshold where it grows if `widen`.
-fn grow(old: Interval, new: Interval, widen: bool, thresholds: &[Value]) -> Interval {
-    let mut joined = old.join(new);
-    if widen && joined.lo < old.lo {
-        let below = thresholds.partition_point(|&t| t <= joined.lo);
-        joined.lo = if below > 0 { thresholds[below - 1] } else { Value::MIN };
-    }
-    if widen && joined.hi > old.hi {
-        let above = thresholds.partition_point(|&t| t < joined.hi);
-        joined.hi = thresholds.get(above).copied().unwrap_or(Value::MAX);
-    }
-    joined
 }
 
 fn eval(e: &RegExpr, regs: &Registers) -> Interval {

@@ -8,9 +8,10 @@
 //! can be, and flushed at the moment that it makes. Sorted by their moments, the decisions are a run of TSO
 //! (see `machine`), and `certify` will judge it.
 
-use super::machine::{Flow, LaggingMachine, Move, Space, Stop, Successors};
+use super::machine::{LaggingMachine, Move};
 use super::phantoms::goal_inside;
 use super::search::{Cover, StateId};
+use super::step::{Flow, Space, StepTools, Stop, Successors};
 use super::table::{PastId, PastTable, Pasts};
 use crate::machine::{Renaming, Work, renamed};
 use crate::model::{Instr, Program, Reg, RegExpr, Thread, ThreadId, Value};
@@ -71,7 +72,8 @@ fn retell(
         let mut sought = Sought { machine, key, pasts: next, renaming: &mut renaming, found: None };
         for t in 0..core.threads() {
             let of = (&work, states.pasts(pair[0]));
-            match machine.expand(&mut space, table, levels, of, t, limits, &mut sought) {
+            let tools = StepTools { space: &mut space, table, levels, limits };
+            match machine.expand(tools, of, t, &mut sought) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => break,
                 Err(Stop::Limit(limit)) => return Err(limit),

@@ -11,8 +11,9 @@
 
 use super::ideal::Level;
 use super::interned::Interned;
-use super::machine::{Flow, LaggingMachine, Space, Stop, Successors};
+use super::machine::LaggingMachine;
 use super::phantoms::goal_inside;
+use super::step::{Flow, Space, StepTools, Stop, Successors};
 use super::table::{PastId, PastTable, Pasts};
 use crate::machine::{Renaming, Work};
 use crate::query::{Limit, Limits};
@@ -143,7 +144,8 @@ impl Cover {
             machine.core.twins_with(base, &carried, storing.renaming, &mut twins);
             for t in (0..pasts.len()).filter(|t| twins.iter().all(|(later, _)| later != t)) {
                 let of = (&*base, &pasts[..]);
-                if machine.expand(space, table, levels, of, t, limits, &mut storing)?.is_break() {
+                let tools = StepTools { space, table, levels, limits };
+                if machine.expand(tools, of, t, &mut storing)?.is_break() {
                     break;
                 }
             }

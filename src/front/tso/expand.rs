@@ -13,6 +13,7 @@ mod instr;
 mod labels;
 mod lower;
 mod names;
+mod operations;
 mod query;
 mod registers;
 mod text;

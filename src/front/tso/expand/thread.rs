@@ -6,10 +6,10 @@
 //! The steps that come out are strung into a graph by `cfg`; single instructions are in `instr`, calls in
 //! `inlines`.
 
-use super::datatype::{Operations, is_exchange};
 use super::inlines::Inlines;
 use super::instr::names_in;
 use super::names::{self, Local, Locals, TsoNames};
+use super::operations::{Operations, is_exchange};
 use super::registers::{Frame, TsoRegisters};
 use crate::front::cfg::{self, Action, CfgStep, Label, LabelId, MarkPassage};
 use crate::front::diagnostics::{INSTRUCTION, Problem, Problems, Reported, Span};
