@@ -3,10 +3,14 @@
 //!
 //! Every general register, memory, and the flags that are defined are compared. `OVERTAKE_PROGRAMS` widens it.
 
+#[path = "common/random.rs"]
+mod random;
+
 use overtake::front::Unread;
 use overtake::front::elf::{self, CodeFile};
 use overtake::limits::Limits;
 use overtake::model::Instr;
+use random::Random;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -47,25 +51,7 @@ const CONDITIONS: [(&str, u8); 16] = [
     ("np", PARITY),
 ];
 
-/// A row of numbers that look random (splitmix64).
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-
     /// Mostly at the edge of something.
     fn number(&mut self) -> u64 {
         let bit = 1u64 << self.below(64);

@@ -192,6 +192,20 @@ fn exit_of<P, E>(answer: &Answer<P, E>) -> Exit {
     }
 }
 
+/// Does the work and says how far it is; a bug of ours is reported.
+fn with_progress<T>(
+    args: &DatatypeArgs,
+    limits: &Arc<Limits>,
+    terminal: &Terminal,
+    work: impl FnOnce() -> Result<T, String>,
+) -> Result<T, Exit> {
+    let done = {
+        let _progress = (!args.json && !args.quiet).then(|| terminal.progress(limits));
+        work()
+    };
+    done.map_err(|bug| terminal.internal_error(&args.file, &bug))
+}
+
 fn each_test(
     args: &DatatypeArgs,
     datatype: &DataType,
@@ -206,13 +220,11 @@ fn each_test(
     for &t in tests {
         let test = &datatype.tests[t];
         let begin = Instant::now();
-        let outcome = {
-            let _progress = (!args.json && !args.quiet).then(|| terminal.progress(limits));
-            check(test, &datatype.candidates, options, limits)
-        };
+        let outcome =
+            with_progress(args, limits, terminal, || check(test, &datatype.candidates, options, limits));
         let outcome = match outcome {
             Ok(outcome) => outcome,
-            Err(bug) => return terminal.internal_error(&args.file, &bug),
+            Err(exit) => return exit,
         };
         worst = worst.max(exit_of(&outcome.answer));
         if args.json {
@@ -278,13 +290,10 @@ fn fences(
     terminal: &Terminal,
 ) -> Exit {
     let start = Instant::now();
-    let found = {
-        let _progress = (!args.json && !args.quiet).then(|| terminal.progress(limits));
-        fence_sets(datatype, tests, options, limits)
-    };
+    let found = with_progress(args, limits, terminal, || fence_sets(datatype, tests, options, limits));
     let found = match found {
         Ok(found) => found,
-        Err(bug) => return terminal.internal_error(&args.file, &bug),
+        Err(exit) => return exit,
     };
     if !args.json {
         terminal.print(&report::datatype::fences(datatype, &found, options.model));

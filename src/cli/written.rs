@@ -39,9 +39,20 @@ pub(crate) struct OutputArgs {
 
 impl OutputArgs {
     pub(crate) fn wants_any(&self) -> bool {
-        [&self.html, &self.svg, &self.sarif, &self.junit].into_iter().any(Option::is_some)
+        FILES.iter().any(|(path, _)| path(self).is_some())
     }
 }
+
+/// The files beside the output: where each is wanted, and what it says.
+const FILES: [(OutputPath, Renderer); 4] = [
+    (|output| &output.html, |parts| page::page(&parts.sections)),
+    (|output| &output.svg, |parts| pictures::file(&parts.pictures)),
+    (|output| &output.sarif, |parts| format!("{:#}\n", sarif::log(&parts.answers))),
+    (|output| &output.junit, |parts| junit::suite("overtake", &parts.cases)),
+];
+
+type OutputPath = fn(&OutputArgs) -> &Option<PathBuf>;
+type Renderer = fn(&Parts) -> String;
 
 /// The parts of the files that have been asked about.
 #[derive(Default)]
@@ -160,17 +171,13 @@ impl Parts {
     /// Writes all that was asked for. What cannot be written is wrong usage.
     pub(crate) fn write(&mut self, output: &OutputArgs, terminal: &Terminal) -> Exit {
         let mut exit = Exit::Good;
-        let mut write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| {
-            let Some(path) = path else { return };
-            if let Err(e) = std::fs::write(path, text()) {
+        for (path, text) in &FILES {
+            let Some(path) = path(output) else { continue };
+            if let Err(e) = std::fs::write(path, text(self)) {
                 terminal.error(&format!("{}: {e}", path.display()));
                 exit = Exit::BadInput;
             }
-        };
-        write(&output.html, &|| page::page(&self.sections));
-        write(&output.svg, &|| pictures::file(&self.pictures));
-        write(&output.sarif, &|| format!("{:#}\n", sarif::log(&self.answers)));
-        write(&output.junit, &|| junit::suite("overtake", &self.cases));
+        }
         exit
     }
 }

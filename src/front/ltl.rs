@@ -274,7 +274,7 @@ fn to_the_left(operands: Vec<Formula>, connectives: &[Connective]) -> Formula {
 
 /// Splits at the operator that binds weakest: the first of them, so that equals group to the right.
 fn by_precedence(mut operands: Vec<Formula>, connectives: &[Connective]) -> Formula {
-    let weakest = (0..connectives.len()).min_by_key(|&i| (precedence(connectives[i]), i));
+    let weakest = (0..connectives.len()).min_by_key(|&i| (connectives[i].precedence(), i));
     match weakest {
         None => operands.pop().expect("a chain has an operand"),
         Some(at) => {
@@ -282,18 +282,6 @@ fn by_precedence(mut operands: Vec<Formula>, connectives: &[Connective]) -> Form
             let left = by_precedence(operands, &connectives[..at]);
             Formula::binary(connectives[at], left, by_precedence(right, &connectives[at + 1..]))
         }
-    }
-}
-
-/// The higher, the tighter.
-fn precedence(connective: Connective) -> u8 {
-    match connective {
-        Connective::Iff => 0,
-        Connective::Implies => 1,
-        Connective::Or => 2,
-        Connective::Xor => 3,
-        Connective::And => 4,
-        Connective::Until | Connective::WeakUntil | Connective::Release => 5,
     }
 }
 

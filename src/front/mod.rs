@@ -17,6 +17,8 @@ pub mod promela;
 pub mod rmm;
 pub mod ron;
 pub mod trencher;
+#[cfg(test)]
+mod trial;
 pub mod tso;
 mod x86;
 

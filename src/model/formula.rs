@@ -56,6 +56,18 @@ impl StatedFormula {
 }
 
 impl Connective {
+    /// The higher, the tighter.
+    pub fn precedence(self) -> u8 {
+        match self {
+            Connective::Iff => 0,
+            Connective::Implies => 1,
+            Connective::Or => 2,
+            Connective::Xor => 3,
+            Connective::And => 4,
+            Connective::Until | Connective::WeakUntil | Connective::Release => 5,
+        }
+    }
+
     pub fn symbol(self) -> &'static str {
         match self {
             Connective::And => "&&",

@@ -6,6 +6,7 @@ pub(crate) mod dve;
 pub(crate) mod finals;
 pub(crate) mod plain;
 pub(crate) mod producer;
+pub(crate) mod random;
 pub(crate) mod robustness;
 
 use overtake::limits::Limits;

@@ -3,31 +3,14 @@
 //! Lines are proposed without much thought, and taken if `State` lets them stand behind those before them.
 //! Numbers are mostly such that something happens at the edge of a width.
 
+use super::common::random::Random;
 use super::snippet::*;
 use super::state::State;
 
-/// A row of numbers that look random (splitmix64).
-pub(crate) struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
     /// True once in so many times.
     fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
-    }
-
-    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())].clone()
     }
 }
 

@@ -5,7 +5,7 @@ mod any_text;
 mod mistakes;
 
 use super::read;
-use crate::front::{Diagnostic, Severity};
+use crate::front::trial::complains;
 use crate::limits::Limits;
 use crate::model::{Loc, Program};
 
@@ -39,24 +39,9 @@ fn check(body: &str, expect: &[&str]) {
     assert_eq!(edges(&program(&source), 0), expect, "{body}");
 }
 
-/// The complaints, as `line:column: message`, those of warnings with a `?`.
 #[track_caller]
 fn wrong(source: &str, expect: &[&str]) {
-    let found = match read(source, &Limits::default()) {
-        Ok(input) => input.warnings,
-        Err(unread) => unread.diagnostics().to_vec(),
-    };
-    let place = |d: &Diagnostic| {
-        let start = d.span.as_ref().map_or(0, |s| s.start);
-        let line_start = source[..start].rfind('\n').map_or(0, |n| n + 1);
-        (source[..start].matches('\n').count() + 1, source[line_start..start].chars().count() + 1)
-    };
-    let show = |d: &Diagnostic| {
-        let ((line, column), mark) = (place(d), if d.severity == Severity::Warning { "?" } else { "" });
-        let help = d.help.as_ref().map_or(String::new(), |h| format!(" ({h})"));
-        format!("{line}:{column}{mark}: {}{help}", d.message)
-    };
-    assert_eq!(found.iter().map(show).collect::<Vec<_>>(), expect, "{source}");
+    complains(source, read(source, &Limits::default()), expect);
 }
 
 /// Mistakes in the statements of a process, which begin on line 2.

@@ -3,7 +3,7 @@
 
 use super::read;
 use crate::analysis::interval;
-use crate::front::{Diagnostic, Severity, tso};
+use crate::front::trial::{complains, survives, texts};
 use crate::limits::Limits;
 use crate::model::{Loc, Program};
 use proptest::prelude::*;
@@ -25,24 +25,9 @@ fn check(body: &str, expect: &[&str]) {
     assert_eq!(edges, expect, "{body}");
 }
 
-/// The complaints, as `line:column: message`, those of warnings with a `?`.
 #[track_caller]
 fn wrong(source: &str, expect: &[&str]) {
-    let found = match read(source, &Limits::default()) {
-        Ok(input) => input.warnings,
-        Err(unread) => unread.diagnostics().to_vec(),
-    };
-    let place = |d: &Diagnostic| {
-        let start = d.span.as_ref().map_or(0, |s| s.start);
-        let line_start = source[..start].rfind('\n').map_or(0, |n| n + 1);
-        (source[..start].matches('\n').count() + 1, source[line_start..start].chars().count() + 1)
-    };
-    let show = |d: &Diagnostic| {
-        let ((line, column), mark) = (place(d), if d.severity == Severity::Warning { "?" } else { "" });
-        let help = d.help.as_ref().map_or(String::new(), |h| format!(" ({h})"));
-        format!("{line}:{column}{mark}: {}{help}", d.message)
-    };
-    assert_eq!(found.iter().map(show).collect::<Vec<_>>(), expect, "{source}");
+    complains(source, read(source, &Limits::default()), expect);
 }
 
 #[test]
@@ -229,50 +214,11 @@ end
 thread q initial x final x end
 ";
 
-/// Whatever is read can be written in the native language; whatever is not has a reason.
-fn survives(source: &str) {
-    match read(source, &Limits::default()) {
-        Ok(input) => {
-            let text = tso::write(&input.program, &Limits::default()).unwrap();
-            tso::read(&text, &[], &Limits::default())
-                .unwrap_or_else(|errors| panic!("{errors:?}\n{source}\n{text}"));
-        }
-        Err(wrong) => {
-            assert!(wrong.diagnostics().iter().any(|d| d.severity == Severity::Error), "{wrong:?}\n{source}")
-        }
-    }
-}
-
-fn piece() -> impl Strategy<Value = String> {
-    let words: Vec<String> = SAMPLE.split_inclusive([' ', '\n']).map(str::to_string).collect();
-    prop_oneof![prop::sample::select(words), "\\PC{0,3}", Just("\n".to_string()), Just("end\n".to_string())]
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_text_makes_the_reader_panic(source in any::<String>()) {
-        survives(&source);
-    }
-
-    #[test]
-    fn no_mixture_of_words_makes_the_reader_panic(words in prop::collection::vec(piece(), 0..60)) {
-        survives(&words.concat());
-    }
-
-    #[test]
-    fn no_change_to_a_program_makes_the_reader_panic(
-        changes in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, piece()), 1..5)
-    ) {
-        let mut source = SAMPLE.to_string();
-        for (index, removed, inserted) in changes {
-            let mut chars: Vec<char> = source.chars().collect();
-            let at = index.index(chars.len() + 1);
-            let end = (at + removed).min(chars.len());
-            chars.splice(at..end, inserted.chars());
-            source = chars.into_iter().collect();
-        }
-        survives(&source);
+    fn no_text_makes_the_reader_panic(source in texts(SAMPLE, &[' ', '\n'], &["\n", "end\n"])) {
+        survives(&source, read(&source, &Limits::default()));
     }
 }

@@ -95,6 +95,7 @@ pub fn write(program: &Program, limits: &Limits) -> Result<String, Limit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::front::trial::texts;
     use proptest::prelude::*;
 
     /// Uses the whole language.
@@ -151,42 +152,13 @@ never all i in 1..=2: [x + i] != 0x1f || !q.z
         survives(SAMPLE);
     }
 
-    fn token() -> impl Strategy<Value = String> {
-        let words: Vec<String> =
-            SAMPLE.split_inclusive([' ', '\n', '[', ']', ',', ':', '@']).map(str::to_string).collect();
-        prop_oneof![
-            prop::sample::select(words),
-            "\\PC{0,3}",
-            Just("\n".to_string()),
-            Just("end\n".to_string())
-        ]
-    }
-
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
 
         #[test]
-        fn no_text_makes_the_reader_panic(source in any::<String>()) {
-            survives(&source);
-        }
-
-        #[test]
-        fn no_mixture_of_words_makes_the_reader_panic(words in prop::collection::vec(token(), 0..60)) {
-            survives(&words.concat());
-        }
-
-        #[test]
-        fn no_change_to_a_program_makes_the_reader_panic(
-            changes in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, token()), 1..5)
+        fn no_text_makes_the_reader_panic(
+            source in texts(SAMPLE, &[' ', '\n', '[', ']', ',', ':', '@'], &["\n", "end\n"])
         ) {
-            let mut source = SAMPLE.to_string();
-            for (index, removed, inserted) in changes {
-                let mut chars: Vec<char> = source.chars().collect();
-                let at = index.index(chars.len() + 1);
-                let end = (at + removed).min(chars.len());
-                chars.splice(at..end, inserted.chars());
-                source = chars.into_iter().collect();
-            }
             survives(&source);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::read;
 use super::wrong;
-use crate::front::{Severity, tso};
+use crate::front::trial::{survives, texts};
 use crate::limits::Limits;
 use proptest::prelude::*;
 
@@ -23,56 +23,11 @@ fn the_sample_is_read_without_complaints() {
     wrong(SAMPLE, &[]);
 }
 
-/// Whatever is read can be written in the native language; whatever is not has a reason.
-fn survives(source: &str) {
-    match read(source, &Limits::default()) {
-        Ok(input) => {
-            let text = tso::write(&input.program, &Limits::default()).unwrap();
-            tso::read(&text, &[], &Limits::default())
-                .unwrap_or_else(|errors| panic!("{errors:?}\n{source}\n{text}"));
-        }
-        Err(wrong) => {
-            assert!(wrong.diagnostics().iter().any(|d| d.severity == Severity::Error), "{wrong:?}\n{source}")
-        }
-    }
-}
-
-fn piece() -> impl Strategy<Value = String> {
-    let words: Vec<String> =
-        SAMPLE.split_inclusive([' ', '\n', '[', ']', ';', '(']).map(str::to_string).collect();
-    prop_oneof![
-        prop::sample::select(words),
-        "\\PC{0,3}",
-        Just("; ".to_string()),
-        Just("endmacro ".to_string())
-    ]
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_text_makes_the_reader_panic(source in any::<String>()) {
-        survives(&source);
-    }
-
-    #[test]
-    fn no_mixture_of_words_makes_the_reader_panic(words in prop::collection::vec(piece(), 0..60)) {
-        survives(&words.concat());
-    }
-
-    #[test]
-    fn no_change_to_a_program_makes_the_reader_panic(
-        changes in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, piece()), 1..5)
-    ) {
-        let mut source = SAMPLE.to_string();
-        for (index, removed, inserted) in changes {
-            let mut chars: Vec<char> = source.chars().collect();
-            let at = index.index(chars.len() + 1);
-            let end = (at + removed).min(chars.len());
-            chars.splice(at..end, inserted.chars());
-            source = chars.into_iter().collect();
-        }
-        survives(&source);
+    fn no_text_makes_the_reader_panic(source in texts(SAMPLE, &[' ', '\n', '[', ']', ';', '('], &["; ", "endmacro "])) {
+        survives(&source, read(&source, &Limits::default()));
     }
 }

@@ -43,10 +43,10 @@ impl<'s> TsoParser<'s, '_> {
     }
 
     fn formula_after(&mut self, mut left: Temporal<'s>, lowest: u8) -> Parsed<Temporal<'s>> {
-        while let Some(connective) = self.connective().filter(|c| precedence(*c) >= lowest) {
+        while let Some(connective) = self.connective().filter(|c| c.precedence() >= lowest) {
             self.bump();
             // Equals group to the right.
-            let right = self.formula(precedence(connective))?;
+            let right = self.formula(connective.precedence())?;
             left = Temporal::Binary(connective, Box::new(left), Box::new(right));
         }
         Ok(left)
@@ -199,17 +199,5 @@ fn prefixed(op: u8, a: Temporal) -> Temporal {
         b'G' => Temporal::Globally(a),
         b'F' => Temporal::Finally(a),
         _ => Temporal::Next(a),
-    }
-}
-
-/// The higher, the tighter.
-fn precedence(connective: Connective) -> u8 {
-    match connective {
-        Connective::Iff => 0,
-        Connective::Implies => 1,
-        Connective::Or => 2,
-        Connective::Xor => 3,
-        Connective::And => 4,
-        Connective::Until | Connective::WeakUntil | Connective::Release => 5,
     }
 }
