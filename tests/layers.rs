@@ -188,6 +188,34 @@ fn long_files_say_why() {
 }
 
 #[test]
+fn every_file_says_what_it_is_for() {
+    let silent = files(&root()).into_iter().filter(|(_, source)| !source.starts_with("//! "));
+    let silent: Vec<String> = silent.map(|(path, _)| path).collect();
+    assert!(silent.is_empty(), "{silent:?}");
+}
+
+/// The page has a row for each module, and names each test program.
+#[test]
+fn the_map_is_complete() {
+    let page = std::fs::read_to_string(root().join("../ARCHITECTURE.md")).expect("the page is there");
+    let names = |folder: &str| -> Vec<String> {
+        let entries = root().join(folder).read_dir().expect("the folder can be listed");
+        let paths = entries.map(|entry| entry.expect("it can be listed").path());
+        let code = paths.filter(|p| p.extension().map_or_else(|| p.is_dir(), |e| e == "rs"));
+        code.map(|p| p.file_stem().expect("it has a name").to_string_lossy().into_owned()).collect()
+    };
+    let is_module = |name: &String| !matches!(&name[..], "main" | "lib");
+    let rows: Vec<_> = page.lines().filter(|line| line.starts_with('|')).collect();
+    for module in names(".").into_iter().filter(is_module) {
+        assert!(rows.iter().any(|row| row.starts_with(&format!("| `{module}` |"))), "no row for {module}");
+    }
+    let is_program = |name: &String| !matches!(&name[..], "common" | "data");
+    for program in names("../tests").into_iter().filter(is_program) {
+        assert!(rows.iter().any(|row| row.contains(&format!("`{program}`"))), "no row names {program}");
+    }
+}
+
+#[test]
 fn definitions_of_types_are_found() {
     let source = "pub struct A;\nenum B<'s> {\npub(super) trait C {\n    type D: Copy;\n}\ntype E = u8;\n\
                   mod m {\n    struct F(u8);\n}\nfn structure() {}\n// enum G {}\n";

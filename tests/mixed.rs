@@ -1,7 +1,7 @@
 //! Accesses of several sizes to one cell: what x86 does with them, and who refuses them.
 //!
-//! `native/mixed.c` of the design was run on a processor: each thread stores its half of a word and loads the
-//! whole, and both loads miss the other half. A partial overlap merges; it does not wait.
+//! On a processor, where each of two threads stores its half of a word and loads the whole, both loads can miss the
+//! other half. A partial overlap merges; it does not wait.
 
 use overtake::engine::{self, Choice, ENGINES, Options};
 use overtake::front::tso;

@@ -1,3 +1,5 @@
+//! Models in DVE: what is read, and what is said about mistakes.
+
 use super::*;
 use crate::dve::Direction;
 

@@ -1,3 +1,5 @@
+//! Litmus tests: what each instruction and condition becomes, and what is said about mistakes.
+
 use super::*;
 use crate::front::Diagnostic;
 use crate::front::trial::texts;
