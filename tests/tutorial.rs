@@ -1,5 +1,5 @@
 //! Does the tutorial work? Its files are written as it says, its commands run, and what comes out is what it
-//! shows.
+//! shows. The examples of other pages are run as well, if they are about bundled programs and show what comes out.
 
 #[path = "common/ran.rs"]
 mod ran;
@@ -21,7 +21,9 @@ fn examples(page: &str) -> Vec<Example> {
     let (mut introduction, mut open) = (String::new(), false);
     for line in page.lines() {
         match line.strip_prefix("    ") {
-            Some(own) if open => examples.last_mut().expect("it is open").lines.push(own.to_string()),
+            Some(own) if open && !own.starts_with("$ ") => {
+                examples.last_mut().expect("it is open").lines.push(own.to_string())
+            }
             Some(own) => {
                 examples.push(Example { introduction: introduction.clone(), lines: vec![own.to_string()] });
                 open = true;
@@ -48,7 +50,9 @@ fn examples(page: &str) -> Vec<Example> {
 fn agrees(shown: &[String], found: &[&str]) -> bool {
     match shown.split_first() {
         None => found.is_empty(),
-        Some((line, rest)) if line == "…" => (0..=found.len()).any(|skip| agrees(rest, &found[skip..])),
+        Some((line, rest)) if line.trim() == "…" => {
+            (0..=found.len()).any(|skip| agrees(rest, &found[skip..]))
+        }
         Some((line, rest)) => match found.split_first() {
             Some((first, others)) => line_agrees(line, first) && agrees(rest, others),
             None => false,
@@ -63,6 +67,15 @@ fn line_agrees(shown: &str, found: &str) -> bool {
     }
 }
 
+/// Runs a command, and compares what it prints with what the page shows.
+fn run(arguments: &str, folder: &Path, shown: &[String]) {
+    let words: Vec<&str> = arguments.split(' ').collect();
+    let output = command(&words).current_dir(folder).stdin(Stdio::null()).output();
+    let ran = Ran::new(output.expect("the binary starts"));
+    let found: Vec<&str> = ran.out.trim_end().lines().collect();
+    assert!(agrees(shown, &found), "{arguments}\n{}\n{}", ran.out, ran.err);
+}
+
 #[test]
 fn every_command_of_the_tutorial_does_what_it_shows() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tutorial.md");
@@ -72,11 +85,7 @@ fn every_command_of_the_tutorial_does_what_it_shows() {
     let (mut files, mut commands) = (0, 0);
     for Example { introduction, lines } in examples(&page) {
         if let Some(arguments) = lines[0].strip_prefix("$ overtake ") {
-            let arguments: Vec<&str> = arguments.split(' ').collect();
-            let output = command(&arguments).current_dir(&folder).stdin(Stdio::null()).output();
-            let ran = Ran::new(output.expect("the binary starts"));
-            let found: Vec<&str> = ran.out.lines().collect();
-            assert!(agrees(&lines[1..], &found), "{}\n{}\n{}", lines[0], ran.out, ran.err);
+            run(arguments, &folder, &lines[1..]);
             commands += 1;
         } else {
             let name = introduction.split("Save this as `").nth(1).and_then(|rest| rest.split('`').next());
@@ -86,6 +95,25 @@ fn every_command_of_the_tutorial_does_what_it_shows() {
         }
     }
     assert_eq!((files, commands), (3, 8), "the page has other examples than it had");
+}
+
+#[test]
+fn what_other_pages_show_is_what_comes_out() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut commands = 0;
+    for page in ["README.md", "docs/datatypes.md", "docs/formats.md", "docs/hangs.md", "docs/repair.md"] {
+        let text = std::fs::read_to_string(root.join(page)).expect("the page is there");
+        for Example { lines, .. } in examples(&text) {
+            let Some(line) = lines[0].strip_prefix("$ ") else { continue };
+            let own = line.strip_prefix("cargo run --release -- ").or(line.strip_prefix("overtake "));
+            if lines.len() == 1 {
+                continue;
+            }
+            run(own.expect("a command of ours"), root, &lines[1..]);
+            commands += 1;
+        }
+    }
+    assert_eq!(commands, 7, "the pages have other examples than they had");
 }
 
 #[test]
