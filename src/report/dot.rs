@@ -21,7 +21,7 @@ pub fn dot(program: &Program, limits: &Limits) -> Result<String, Limit> {
 }
 
 /// The locations that properties name.
-fn goals(program: &Program) -> HashSet<(ThreadId, Loc)> {
+pub(super) fn goals(program: &Program) -> HashSet<(ThreadId, Loc)> {
     let mut goals = HashSet::new();
     for property in program.properties() {
         property.pred.for_each_atom(&mut |atom| {

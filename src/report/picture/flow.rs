@@ -5,7 +5,8 @@
 //! its arrows are short, after a few sweeps of the barycentre method `[Sugiyama81]`.
 
 use super::{Escaped, Picture, cut};
-use crate::model::{Atom, Loc, Program, ThreadId};
+use crate::model::{Loc, Program, ThreadId};
+use crate::report::dot::goals;
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -108,19 +109,6 @@ pub(crate) fn picture(program: &Program) -> Picture {
         height = height.max(own.height);
     }
     Picture { width: x.max(1), height: height.max(1), body }
-}
-
-/// The locations that properties name.
-fn goals(program: &Program) -> HashSet<(ThreadId, Loc)> {
-    let mut goals = HashSet::new();
-    for property in program.properties() {
-        property.pred.for_each_atom(&mut |atom| {
-            if let Atom::At(t, locs) = atom {
-                goals.extend(locs.iter().map(|loc| (*t, *loc)));
-            }
-        });
-    }
-    goals
 }
 
 fn thread(program: &Program, t: ThreadId, goals: &HashSet<(ThreadId, Loc)>) -> Picture {
