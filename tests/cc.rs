@@ -156,3 +156,39 @@ fn bundled_object_files_need_no_compiler() {
         assert_eq!((ran.code, &ran.out[..]), (code, word), "{}", ran.err);
     }
 }
+
+#[test]
+fn what_is_left_out_of_an_answer_is_said_in_it() {
+    if !is_there("gcc") {
+        return;
+    }
+    let source = "
+#include <pthread.h>
+#include <stdlib.h>
+static int *volatile shared;
+void *left(void *a) { int *block = malloc(4); shared = block; free(block); return a; }
+int main(void) {
+    pthread_t p;
+    pthread_create(&p, 0, left, 0);
+    int *block = malloc(4);
+    if (shared == block) abort();
+    pthread_join(p, 0);
+    return 0;
+}
+";
+    let path = file("again.c", source.as_bytes());
+    let (path, page) = (path.to_str().expect("a plain name"), file("again.html", b""));
+    let page = page.to_str().expect("a plain name");
+    let ask =
+        |more: &[&str]| with_compiler(&[&["cc", path, "--levels", "O1", "--json"], more].concat(), "gcc");
+    let ran = ask(&[]);
+    assert_eq!((ran.code, &ran.objects()[0]["warnings"]), (VIOLATED, &serde_json::json!([])), "{}", ran.err);
+    let ran = ask(&["--heap", "fresh", "--html", page]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let warnings = &ran.objects()[0]["warnings"];
+    assert!(warnings[0].as_str().is_some_and(|said| said.contains("(ABA) is not found")), "{warnings}");
+    assert!(std::fs::read_to_string(page).expect("a page").contains("(ABA) is not found"));
+    let ran = ask(&["--heap", "never"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("there are reuse and fresh"), "{}", ran.err);
+}

@@ -192,6 +192,10 @@ fn what_is_no_code_is_refused() {
 /// What is said of a program in C that is written here, under TSO, SC, and of robustness; or why it is refused. Nothing
 /// if there is no compiler.
 fn of_c(source: &str) -> Option<Result<[String; 3], String>> {
+    Some(read(&object_of(source)?).map(|program| answers(&program)))
+}
+
+fn object_of(source: &str) -> Option<Vec<u8>> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("overtake-c-{}-{number}", std::process::id()));
@@ -204,7 +208,7 @@ fn of_c(source: &str) -> Option<Result<[String; 3], String>> {
     if bytes.is_none() {
         skipped("there is no gcc");
     }
-    Some(read(&bytes?).map(|program| answers(&program)))
+    bytes
 }
 
 const TWO_THREADS: &str = "
@@ -303,4 +307,163 @@ fn what_crosses_a_border_of_eight_bytes_is_refused_with_its_place() {
     let Some(said) = of_c(&(TWO_THREADS.to_string() + source)) else { return };
     let why = said.expect_err("it may be stored in two pieces");
     assert!(why.contains("border of eight bytes") && why.contains("in `left`"), "{why}");
+}
+
+/// The same with `--heap`, and whether there is a warning.
+fn with_heap(source: &str, reuse: elf::Reuse) -> Option<([String; 2], bool)> {
+    let bytes = object_of(source)?;
+    let options = elf::Options { reuse, ..elf::Options::default() };
+    let files = [CodeFile { name: "program.o", bytes: &bytes }];
+    let input = elf::read(&files, &options, &Limits::default()).expect("it is covered");
+    let [tso, sc, _] = answers(&input.program);
+    Some(([tso, sc], !input.warnings.is_empty()))
+}
+
+const BOTH: [elf::Reuse; 2] = [elf::Reuse::Reuse, elf::Reuse::Fresh];
+
+#[test]
+fn memory_that_was_given_back_is_not_to_be_used() {
+    let source = "
+        static int *volatile shared;
+        static volatile int ready, done;
+        static void *left(void *unused) {
+            int *block = malloc(sizeof(int));
+            *block = 1;
+            shared = block;
+            ready = 1;
+            WAIT
+            free(block);
+            return 0;
+        }
+        static void *right(void *unused) {
+            if (ready) { volatile int seen = *(volatile int *)shared; (void)seen; }
+            done = 1;
+            return 0;
+        }
+        void finally(void) {}";
+    for (wait, verdict) in [("", "violated"), ("while (!done) ;", "safe")] {
+        for reuse in BOTH {
+            let source = TWO_THREADS.to_string() + &source.replace("WAIT", wait);
+            let Some((said, warned)) = with_heap(&source, reuse) else { return };
+            assert_eq!(said, [verdict; 2], "{wait} {reuse:?}");
+            assert_eq!(warned, reuse == elf::Reuse::Fresh);
+        }
+    }
+}
+
+#[test]
+fn memory_is_given_back_once() {
+    let source = "
+        static int *volatile shared;
+        static void *left(void *unused) { int *own = TAKE; if (own) free(own); return 0; }
+        static void *right(void *unused) { int *own = TAKE; if (own) free(own); return 0; }
+        __attribute__((constructor)) static void begin(void) { shared = malloc(sizeof(int)); }
+        void finally(void) {}";
+    let atomic = "__atomic_exchange_n(&shared, 0, 5)";
+    for (take, verdict) in [("shared; shared = 0", "violated"), (atomic, "safe")] {
+        for reuse in BOTH {
+            let source = TWO_THREADS.to_string() + &source.replace("TAKE", take);
+            let Some((said, _)) = with_heap(&source, reuse) else { return };
+            assert_eq!(said, [verdict; 2], "{take} {reuse:?}");
+        }
+    }
+    let inside = "
+        static void *left(void *unused) { int *block = malloc(8); *block = 1; free(block + 1); return 0; }
+        static void *right(void *unused) { return 0; }
+        void finally(void) {}";
+    let Some((said, _)) = with_heap(&(TWO_THREADS.to_string() + inside), BOTH[0]) else { return };
+    assert_eq!(said, ["violated"; 2], "what is given back has to be a block");
+}
+
+/// Two blocks lie on a stack. One thread takes both, gives the upper one back and puts a new one on the stack: if that has
+/// the same address, a thread that was late takes the stack for unchanged, and puts on it what was taken.
+const STACK: &str = "
+    struct node { struct node *next; };
+    static struct node *top, *upper, *lower, *volatile taken;
+    static void push(struct node *node) {
+        struct node *old = __atomic_load_n(&top, 5);
+        do node->next = old; while (!__atomic_compare_exchange_n(&top, &old, node, 0, 5, 5));
+    }
+    __attribute__((constructor)) static void begin(void) {
+        push(lower = malloc(sizeof(struct node)));
+        push(upper = malloc(sizeof(struct node)));
+    }
+    static void *left(void *unused) {
+        struct node *old = __atomic_load_n(&top, 5);
+        if (old == upper) __atomic_compare_exchange_n(&top, &old, lower, 0, 5, 5);
+        return 0;
+    }
+    static void *right(void *unused) {
+        struct node *old = upper;
+        if (!__atomic_compare_exchange_n(&top, &old, lower, 0, 5, 5)) return 0;
+        old = lower;
+        if (!__atomic_compare_exchange_n(&top, &old, 0, 0, 5, 5)) return 0;
+        taken = lower;
+        free(upper);
+        push(malloc(sizeof(struct node)));
+        return 0;
+    }
+    void finally(void) { assert(!taken || top != taken); }";
+
+#[test]
+fn an_address_that_is_used_again_confuses_a_stack() {
+    for (reuse, verdict) in [(elf::Reuse::Reuse, "violated"), (elf::Reuse::Fresh, "safe")] {
+        let Some((said, warned)) = with_heap(&(TWO_THREADS.to_string() + STACK), reuse) else { return };
+        assert_eq!(said, [verdict; 2], "{reuse:?}");
+        assert_eq!(warned, reuse == elf::Reuse::Fresh);
+    }
+}
+
+#[test]
+fn a_block_that_is_given_out_again_holds_nothing() {
+    let source = "
+        static volatile int seen;
+        static int *volatile shared;
+        static void *left(void *unused) {
+            int *block = malloc(sizeof(int));
+            *(volatile int *)block = 1;
+            shared = block;
+            free(block);
+            block = malloc(sizeof(int));
+            BEGIN
+            if (*(volatile int *)block == 2) seen = 1;
+            return 0;
+        }
+        static void *right(void *unused) { return shared ? 0 : &seen; }
+        void finally(void) {}";
+    for (begin, verdict) in [("", "violated"), ("*(volatile int *)block = 3;", "safe")] {
+        let source = TWO_THREADS.to_string() + &source.replace("BEGIN", begin);
+        let Some((said, _)) = with_heap(&source, elf::Reuse::Reuse) else { return };
+        assert_eq!(said, [verdict; 2], "{begin}");
+    }
+}
+
+#[test]
+fn giving_back_is_no_fence() {
+    let source = "
+        static volatile int x, y, seen[2];
+        static int *blocks[2];
+        __attribute__((constructor)) static void begin(void) {
+            blocks[0] = malloc(sizeof(int));
+            blocks[1] = malloc(sizeof(int));
+        }
+        static void *left(void *unused) {
+            x = 1;
+            free(blocks[0]);
+            blocks[0] = malloc(sizeof(int));
+            seen[0] = y;
+            return 0;
+        }
+        static void *right(void *unused) {
+            y = 1;
+            free(blocks[1]);
+            blocks[1] = malloc(sizeof(int));
+            seen[1] = x;
+            return 0;
+        }
+        void finally(void) { assert(seen[0] || seen[1]); }";
+    for reuse in BOTH {
+        let Some((said, _)) = with_heap(&(TWO_THREADS.to_string() + source), reuse) else { return };
+        assert_eq!(said, ["violated", "safe"], "{reuse:?}");
+    }
 }

@@ -2,7 +2,7 @@
 //! functions do that no file defines.
 
 use super::limits;
-use crate::front::elf::{Options, Stub};
+use crate::front::elf::{Options, Reuse, Stub};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,6 +41,10 @@ pub(super) struct CodeArgs {
     /// How much each thread can allocate, 1MiB if nothing is said
     #[arg(long, value_name = "SIZE", value_parser = limits::size)]
     heap_size: Option<u64>,
+    /// What becomes of memory that is freed: whoever asks for a block of the same size may get it (reuse, if nothing is
+    /// said), or no address is given out twice (fresh)
+    #[arg(long, value_name = "reuse|fresh", value_parser = reuse)]
+    heap: Option<Reuse>,
     /// Files that are linked with the one that is read.
     #[arg(skip)]
     pub(super) linked: Vec<PathBuf>,
@@ -60,6 +64,14 @@ fn stub(text: &str) -> Result<(String, Stub), String> {
     Ok((name.trim().to_string(), stub))
 }
 
+fn reuse(text: &str) -> Result<Reuse, String> {
+    match text {
+        "reuse" => Ok(Reuse::Reuse),
+        "fresh" => Ok(Reuse::Fresh),
+        other => Err(format!("`{other}` is no way to give out memory; there are reuse and fresh")),
+    }
+}
+
 impl CodeArgs {
     /// As the front end takes it.
     pub(super) fn options(&self) -> Options {
@@ -73,6 +85,7 @@ impl CodeArgs {
             stubs: self.stub.iter().cloned().collect(),
             fail_at: self.fail_at.iter().cloned().collect(),
             heap: self.heap_size.unwrap_or(default.heap),
+            reuse: self.heap.unwrap_or(default.reuse),
             entry: self.entry.clone(),
             forbid: self.forbid.clone(),
             never: self.never.clone(),
@@ -93,6 +106,7 @@ impl CodeArgs {
             (!self.fail_at.is_empty(), "--fail-at"),
             (!self.init.is_empty(), "--init"),
             (self.heap_size.is_some(), "--heap-size"),
+            (self.heap.is_some(), "--heap"),
         ];
         options.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }

@@ -15,6 +15,9 @@ use crate::model::{BinOp, Expr};
 /// Longer blocks are not copied piece by piece.
 const LONGEST_BLOCK: u64 = 1 << 16;
 
+/// What is done with each of a few numbers.
+type ForEach<'f, E> = dyn Fn(&mut E, &mut State, u64, &mut dyn Sink) -> Result<GoesOn> + 'f;
+
 /// An access, and what it needs.
 pub(super) enum MemoryTouch<'t> {
     Load(Var),
@@ -49,10 +52,12 @@ impl Exec<'_, '_> {
         }
         let numbers = state.numbers(addr).map_err(|_| Refusal::new(UNINITIALISED).at(place.address))?;
         match numbers {
-            Numbers::Few(few) => match few[..] {
-                [one] => self.access_at(place, state, one, bytes, access, sink),
-                _ => self.access_one_of(place, state, addr, &few, bytes, access, sink),
-            },
+            Numbers::Few(few) => {
+                let act = |exec: &mut Self, state: &mut State, at: u64, sink: &mut dyn Sink| {
+                    exec.access_at(place, state, at, bytes, access, sink)
+                };
+                self.one_of(state, addr, &few, sink, &act)
+            }
             Numbers::Range(lo, hi) => {
                 let why =
                     format!("the address of a memory access is not known: anything from {lo:#x} to {hi:#x}");
@@ -62,18 +67,19 @@ impl Exec<'_, '_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn access_one_of(
+    /// Does something with a number that is one of a few, each in turn.
+    pub(super) fn one_of(
         &mut self,
-        place: CodePlace,
         state: &mut State,
-        addr: &VarExpr,
+        term: &VarExpr,
         few: &[u64],
-        bytes: u8,
-        access: &MemoryTouch,
         sink: &mut dyn Sink,
+        act: &ForEach<Self>,
     ) -> Result<GoesOn> {
-        let short = state.simplified(addr);
+        if let [one] = few {
+            return act(self, state, *one, sink);
+        }
+        let short = state.simplified(term);
         let mut ends: Vec<(u64, State)> = Vec::new();
         let mut joined: Option<State> = None;
         for at in few {
@@ -82,7 +88,7 @@ impl Exec<'_, '_> {
                 continue;
             }
             ends.push((*at, way.clone()));
-            if self.access_at(place, &mut way, *at, bytes, access, &mut Silent)? == GoesOn::On {
+            if act(self, &mut way, *at, &mut Silent)? == GoesOn::On {
                 joined = Some(match joined {
                     Some(before) => before.join(&way, self.memory),
                     None => way,
@@ -96,7 +102,7 @@ impl Exec<'_, '_> {
         for (at, mut way) in ends {
             sink.go(here);
             sink.assume(eq(short.clone(), constant(at)));
-            if self.access_at(place, &mut way, at, bytes, access, sink)? == GoesOn::On
+            if act(self, &mut way, at, sink)? == GoesOn::On
                 && let Some(joined) = &joined
             {
                 self.convert(&way, joined, sink);
@@ -173,8 +179,11 @@ impl Exec<'_, '_> {
             sink.assert(constant(0), &format!("a constant is written, at {at:#x}"));
             return Ok(GoesOn::Ended);
         }
+        if kind.kind == Kind::Heap && self.use_block(place, state, at, sink)? == GoesOn::Ended {
+            return Ok(GoesOn::Ended);
+        }
         if let Some(log) = &mut self.alone {
-            log.push((at, bytes, access.kind()));
+            log.touched.push((at, bytes, access.kind()));
             return self.access_alone(state, at, bytes, access);
         }
         if kind.is_writable() {
@@ -265,7 +274,7 @@ impl Exec<'_, '_> {
         Ok(GoesOn::On)
     }
 
-    fn access_own(
+    pub(super) fn access_own(
         &mut self,
         state: &mut State,
         at: u64,
@@ -434,6 +443,8 @@ impl Exec<'_, '_> {
                 let (old, swap) = (Var::Temp(u8::MAX - 1), New::Swap(constant(1)));
                 self.access(place, state, &constant(start), 8, &MemoryTouch::Locked(old, &swap), sink)?
             }
+            Special::Allocate(request) => return self.allocate(place, state, request, sink),
+            Special::Free(at) => return self.free(place, state, at, sink),
             Special::Copy { to, from, length } => {
                 let length = one(state, length, "the number of bytes that are copied")?;
                 self.copy(place, state, to, from, length, sink)?
@@ -511,11 +522,14 @@ impl Exec<'_, '_> {
             let (Some(to), Some(from)) = (state.number(to), state.number(from)) else {
                 return Ok(GoesOn::Ended);
             };
-            if !self.memory.holds(to, length) || !self.memory.holds(from, length) {
-                return Ok(GoesOn::Ended);
+            for at in [to, from] {
+                let held = self.memory.holds(at, length);
+                if !held || self.use_block(place, state, at, sink)? == GoesOn::Ended {
+                    return Ok(GoesOn::Ended);
+                }
             }
             if let Some(log) = &mut self.alone {
-                log.extend(
+                log.touched.extend(
                     (0..length)
                         .flat_map(|n| [(from + n, 1, AccessKind::Load), (to + n, 1, AccessKind::Store)]),
                 );

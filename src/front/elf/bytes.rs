@@ -17,6 +17,8 @@ pub(super) enum Kind {
     /// A thread's own block: what the library knows of it, and its thread-local variables.
     ThreadBlock,
     Heap,
+    /// What is known of blocks of a heap: a word for each, beside the heap.
+    Words,
     Stack,
 }
 
@@ -112,7 +114,7 @@ impl Bytes {
         }
         match self.region(address)?.kind {
             Kind::Stack | Kind::Heap | Kind::Library => None,
-            Kind::Code | Kind::Constants | Kind::Data | Kind::ThreadBlock => Some(0),
+            Kind::Code | Kind::Constants | Kind::Data | Kind::Words | Kind::ThreadBlock => Some(0),
         }
     }
 

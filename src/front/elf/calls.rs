@@ -6,7 +6,6 @@
 use super::ops::*;
 use super::refusal::{Refusal, Result};
 use super::threads::{ARENA, ARENA_END, DONE, RESULT, START};
-use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 
 const RAX: Var = Var::Gpr(0);
@@ -41,8 +40,6 @@ pub(super) struct Calls<'a> {
     pub stubs: &'a BTreeMap<String, Stub>,
     pub fail_at: &'a HashSet<String>,
     addresses: BTreeMap<u64, String>,
-    /// Does the program give memory back?
-    frees: Cell<bool>,
 }
 
 impl<'a> Calls<'a> {
@@ -51,11 +48,7 @@ impl<'a> Calls<'a> {
         fail_at: &'a HashSet<String>,
         libraries: &BTreeMap<u64, String>,
     ) -> Calls<'a> {
-        Calls { stubs, fail_at, addresses: libraries.clone(), frees: Cell::new(false) }
-    }
-
-    pub(super) fn frees(&self) -> bool {
-        self.frees.get()
+        Calls { stubs, fail_at, addresses: libraries.clone() }
     }
 
     pub(super) fn address(&self, name: &str) -> u64 {
@@ -85,9 +78,6 @@ impl<'a> Calls<'a> {
         if self.fail_at.contains(plain) || fails(plain) {
             make.fail(&format!("`{plain}` is called"));
             return Ok(make.done(0));
-        }
-        if FREES.contains(&plain) {
-            self.frees.set(true);
         }
         match body(plain, &mut make) {
             true => Ok(make.done(self.address(ONCE))),
@@ -234,11 +224,6 @@ impl Make {
     fn done(self, next: u64) -> Lifted {
         Lifted { ops: self.ops, flags: Flags::Lost, next }
     }
-}
-
-/// What nobody knows: a variable that is never set.
-fn nobody() -> VarExpr {
-    var(Var::Temp(u8::MAX - 2))
 }
 
 fn arg(n: usize) -> VarExpr {
@@ -564,14 +549,15 @@ fn locks(name: &str, m: &mut Make) -> bool {
     true
 }
 
-/// A block of the thread's own arena.
-fn allocate(m: &mut Make, length: VarExpr) -> VarExpr {
+/// A block of the thread's own arena, or one that was given back.
+fn allocate(m: &mut Make, length: &VarExpr, align: Option<&VarExpr>) -> VarExpr {
     let arena = add(var(Var::Own), constant(ARENA));
-    let block = m.load(arena.clone(), 8);
-    let block = m.kept(block);
+    let start = m.load(arena.clone(), 8);
+    let start = m.kept(start);
+    let taken = align.map_or(length.clone(), |align| add(length.clone(), align.clone()));
     // Each block has room behind it that belongs to nobody.
-    let rounded = and(add(length, constant(31)), constant(!15));
-    let next = m.kept(add(block.clone(), rounded));
+    let rounded = m.kept(and(add(taken, constant(31)), constant(!15)));
+    let next = m.kept(add(start.clone(), rounded.clone()));
     let limit = m.load(add(var(Var::Own), constant(ARENA_END)), 8);
     let fits = m.forward_if(negated(below(limit, next.clone(), 64)));
     let why = "the heap of this thread is used up";
@@ -579,7 +565,17 @@ fn allocate(m: &mut Make, length: VarExpr) -> VarExpr {
     m.ops.push(MicroOp::Special(Special::Refuse(why.to_string(), Some(help.to_string()))));
     m.land(fits);
     m.store(arena, next, 8);
-    block
+    let (fresh, class) = match align {
+        None => (start, rounded),
+        Some(align) => {
+            let up = sub(align.clone(), constant(1));
+            (m.kept(and(add(start, up.clone()), not(up))), add(rounded, shl(align.clone(), constant(32))))
+        }
+    };
+    let dst = m.temp();
+    let request = BlockRequest { dst, fresh, length: length.clone(), class };
+    m.ops.push(MicroOp::Special(Special::Allocate(request)));
+    var(dst)
 }
 
 /// What gives memory back.
@@ -589,29 +585,30 @@ const FREES: [&str; 7] =
 fn memory(name: &str, m: &mut Make) -> bool {
     match name {
         "malloc" | "_Znwm" | "_Znam" | "_ZnwmRKSt9nothrow_t" | "valloc" => {
-            let block = allocate(m, arg(0));
+            let block = allocate(m, &arg(0), None);
             m.give(block);
         }
         "calloc" => {
             let length = m.kept(binary(crate::model::BinOp::Mul, arg(0), arg(1)));
-            let block = allocate(m, length.clone());
+            let block = allocate(m, &length, None);
             let fill = Special::Fill { to: block.clone(), byte: constant(0), length };
             m.ops.push(MicroOp::Special(fill));
             m.give(block);
         }
         "aligned_alloc" | "memalign" | "posix_memalign" => {
             let (align, length) = if name == "posix_memalign" { (arg(1), arg(2)) } else { (arg(0), arg(1)) };
-            let block = allocate(m, add(length, align.clone()));
-            let up = sub(align, constant(1));
-            let aligned = m.kept(and(add(block, up.clone()), not(up)));
+            let block = allocate(m, &length, Some(&align));
             if name == "posix_memalign" {
-                m.store(arg(0), aligned, 8);
+                m.store(arg(0), block, 8);
                 m.give(constant(0));
             } else {
-                m.give(aligned);
+                m.give(block);
             }
         }
-        _ if FREES.contains(&name) => m.give_nothing(),
+        _ if FREES.contains(&name) => {
+            m.ops.push(MicroOp::Special(Special::Free(arg(0))));
+            m.give_nothing();
+        }
         "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk" => {
             m.ops.push(MicroOp::Special(Special::Copy { to: arg(0), from: arg(1), length: arg(2) }));
             m.give(arg(0));

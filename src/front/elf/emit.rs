@@ -7,6 +7,7 @@ use super::ops::{self, Var, VarExpr, and, constant, cut, mask, or, shl, shr, var
 use super::refusal::Result;
 use super::sink::{EmittedAt, RmwChange, Sink};
 use super::tidy;
+use super::value::POISON;
 use crate::model::program::ThreadParts;
 use crate::model::{BinOp, Bytes, Edge, Expr, Instr, Loc, Location, Reg, RegExpr, RmwOp};
 use std::collections::HashMap;
@@ -358,6 +359,13 @@ impl Sink for Emitter<'_> {
         self.load_pieces(to, at, bytes, &cells);
         self.store_pieces(at, bytes, &cells, &new);
         self.step(Instr::Unlock);
+    }
+
+    fn forget(&mut self, at: u64, bytes: u64) {
+        for cell in self.layout.between(at, at + bytes) {
+            let unknown = Expr::Const(POISON);
+            self.step(Instr::Store { addr: address(cell), value: unknown, bytes: Bytes::WHOLE });
+        }
     }
 
     fn fence(&mut self) {

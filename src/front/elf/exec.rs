@@ -9,6 +9,7 @@ use super::bytes::{Bytes, Kind};
 use super::calls::Calls;
 use super::decode::Code64;
 use super::facts::{AccessKind, CodeFacts};
+use super::heap::Reuse;
 use super::image::Image;
 use super::lift::{RSP, lift};
 use super::ops::*;
@@ -96,6 +97,18 @@ pub(super) struct World<'a> {
     pub code: Code64<'a>,
     pub calls: Calls<'a>,
     pub limits: &'a Limits,
+    /// Bytes of each thread's heap.
+    pub heap: u64,
+    pub reuse: Reuse,
+}
+
+/// What a thread that is alone has touched, and may do.
+pub(super) struct Alone {
+    pub touched: Vec<(u64, u8, AccessKind)>,
+    /// The classes of blocks that it has asked for.
+    pub asked: Vec<u64>,
+    /// How many blocks it may give back.
+    pub frees: usize,
 }
 
 /// Where a thread may go on.
@@ -123,7 +136,7 @@ pub(super) struct Exec<'e, 'a> {
     pub facts: &'e mut CodeFacts,
     pub created: &'e mut dyn FnMut(Creation) -> Result<u64>,
     /// Is there no other thread?
-    pub alone: Option<&'e mut Vec<(u64, u8, AccessKind)>>,
+    pub alone: Option<&'e mut Alone>,
     pub lifted: &'e mut HashMap<(u64, Flags), Rc<Lifted>>,
 }
 

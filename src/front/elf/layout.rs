@@ -139,7 +139,13 @@ impl Layout {
         match group.iter().find(unwritten) {
             Some(access) => {
                 let why = "may be read before it is written, in accesses of different sizes".to_string();
-                Err(refused(access, why).help("write it once before there are other threads"))
+                let help = match memory.region(access.at).map(|region| region.kind) {
+                    Some(Kind::Heap) => {
+                        "write it before other threads run; what is freed is unwritten as well, unless --heap fresh"
+                    }
+                    _ => "write it once before other threads run",
+                };
+                Err(refused(access, why).help(help))
             }
             None => Ok(()),
         }
@@ -147,7 +153,11 @@ impl Layout {
 
     /// The cells that an access is about.
     pub(super) fn cells(&self, address: u64, bytes: u8) -> Vec<Cell> {
-        let end = address + u64::from(bytes);
+        self.between(address, address + u64::from(bytes))
+    }
+
+    /// The cells that have bytes between these addresses.
+    pub(super) fn between(&self, address: u64, end: u64) -> Vec<Cell> {
         let near = self.cells.range(address.saturating_sub(7)..end).map(|(_, cell)| *cell);
         near.filter(|cell| cell.address + u64::from(cell.bytes) > address).collect()
     }
@@ -176,6 +186,7 @@ pub(super) fn name(at: u64, memory: &Bytes, image: &Image) -> String {
     match memory.region(at).map(|r| (r.kind, r.start, r.end)) {
         Some((Kind::Stack, _, end)) => format!("stack_{at:x}_{}", end - at),
         Some((Kind::Heap, ..)) => format!("heap_{at:x}"),
+        Some((Kind::Words, ..)) => format!("block_{at:x}"),
         Some((Kind::ThreadBlock, ..)) => format!("thread_{at:x}"),
         _ => format!("at_{at:x}"),
     }

@@ -18,6 +18,7 @@ mod exec;
 mod facts;
 mod goals;
 mod graph;
+mod heap;
 mod image;
 mod layout;
 mod lift;
@@ -32,6 +33,7 @@ mod value;
 mod vector;
 
 pub use calls::Stub;
+pub use heap::Reuse;
 pub use image::{CodeFile, foreign, is_code};
 
 use self::calls::Calls;
@@ -45,7 +47,7 @@ use self::layout::Layout;
 use self::lines::Lines;
 use self::ops::{Flags, Lifted};
 use self::refusal::{Refusal, Result};
-use self::threads::Beginning;
+use self::threads::{Beginning, Most};
 use super::{Diagnostic, Input, Severity, Unread};
 use crate::limits::Limits;
 use crate::model::code::{CodeCall, CodeLine};
@@ -66,6 +68,8 @@ pub struct Options {
     pub fail_at: HashSet<String>,
     /// Bytes of each thread's heap.
     pub heap: u64,
+    /// What becomes of memory that is given back.
+    pub reuse: Reuse,
     pub entry: Option<String>,
     /// Conditions over variables that no state may have, and no final state.
     pub forbid: Vec<String>,
@@ -82,6 +86,7 @@ impl Default for Options {
             stubs: BTreeMap::new(),
             fail_at: HashSet::new(),
             heap: 1 << 20,
+            reuse: Reuse::default(),
             entry: None,
             forbid: vec![],
             never: vec![],
@@ -105,7 +110,8 @@ pub fn read(files: &[CodeFile], options: &Options, limits: &Limits) -> std::resu
     let goals = goals(options, &image).map_err(unread)?;
     let lines = Lines::new(&image.debug, limits)?;
     let calls = Calls::new(&options.stubs, &options.fail_at, &image.libraries);
-    let world = World { code: Code64::new(&image.bytes), image: &image, calls, limits };
+    let code = Code64::new(&image.bytes);
+    let world = World { code, image: &image, calls, limits, heap: options.heap, reuse: options.reuse };
     let made = CodeReader { world: &world, options, goals, lines: &lines, lifted: HashMap::new() }.program();
     made.map_err(|refusal| refusal.unread(|at| place(&world, &lines, at)))
 }
@@ -113,8 +119,8 @@ pub fn read(files: &[CodeFile], options: &Options, limits: &Limits) -> std::resu
 /// What is freed is not used again.
 fn kept() -> Diagnostic {
     let message =
-        "the program frees memory, which is not given out again here: neither use after free nor what \
-                   comes of addresses that are used again (ABA) is found"
+        "the program frees memory, and some of it is not given out again here: what comes of addresses \
+                   that are used again (ABA) is not found"
             .to_string();
     Diagnostic { severity: Severity::Warning, message, span: None, label: String::new(), help: None }
 }
@@ -163,20 +169,20 @@ struct Analysis {
 
 impl CodeReader<'_, '_> {
     fn program(mut self) -> Result<Input> {
-        let mut most = usize::MAX;
+        let mut most = Most { steps: usize::MAX, frees: usize::MAX };
         loop {
             let mut beginning = self.beginning(most)?;
             let analysis = self.analyse(&mut beginning)?;
-            match conflict(&beginning, &analysis.facts) {
+            match (conflict(&beginning, &analysis.facts), analysis.facts.wanted_by_others()) {
                 // The step itself is not for a thread that is alone.
-                Some(step) => most = step - 1,
-                None => return self.emitted(beginning, analysis),
+                (Some(step), _) => most.steps = step - 1,
+                (None, Some(frees)) => most.frees = frees,
+                (None, None) => return self.emitted(beginning, analysis),
             }
         }
     }
 
-    fn beginning(&mut self, most: usize) -> Result<Beginning> {
-        let heap = self.options.heap;
+    fn beginning(&mut self, most: Most) -> Result<Beginning> {
         if self.options.threads.is_empty() {
             let name = self.options.entry.as_deref().unwrap_or("main");
             let main = self.world.image.symbols.get(name).filter(|s| s.is_code).map(|s| s.address);
@@ -185,7 +191,7 @@ impl CodeReader<'_, '_> {
                 Refusal::new(why)
                     .help("name the functions that run side by side: --thread left --thread right")
             })?;
-            return threads::run_alone(self.world, &mut self.lifted, main, heap, most);
+            return threads::run_alone(self.world, &mut self.lifted, main, most);
         }
         let mut memory = self.world.image.bytes.clone();
         let mut roots = Vec::new();
@@ -195,12 +201,13 @@ impl CodeReader<'_, '_> {
                 Some(text) => self.argument(text)?,
                 None => 0,
             };
-            let root = threads::root(self.world, &mut memory, roots.len() + 1, heap, function, argument)?;
+            let root = threads::root(self.world, &mut memory, roots.len() + 1, function, argument)?;
             let own = root.state.known(ops::Var::Own).unwrap_or(0);
             memory.write_number(own + threads::START, 1, 8);
             roots.push(root);
         }
-        Ok(Beginning { memory, roots, contexts: Default::default(), touched: vec![] })
+        let (contexts, beside, facts) = Default::default();
+        Ok(Beginning { memory, roots, contexts, beside, facts })
     }
 
     fn symbol(&self, name: &str) -> Result<u64> {
@@ -222,7 +229,7 @@ impl CodeReader<'_, '_> {
     }
 
     fn analyse(&mut self, beginning: &mut Beginning) -> Result<Analysis> {
-        let mut facts = CodeFacts::default();
+        let mut facts = beginning.facts.clone();
         for AskedCells { address, bytes } in self.goals.iter().flat_map(SymbolGoal::wanted) {
             facts.share(address, u64::from(bytes));
         }
@@ -250,7 +257,6 @@ impl CodeReader<'_, '_> {
     ) -> Result<CodeGraph> {
         let Beginning { memory, roots, contexts, .. } = beginning;
         let Root { start, state, stack, .. } = roots[number].clone();
-        let heap = self.options.heap;
         let world = self.world;
         let mut more: Vec<(CodePlace, Creation, usize)> = Vec::new();
         let existing: Vec<(Option<(u16, CodePlace)>, usize)> =
@@ -259,7 +265,7 @@ impl CodeReader<'_, '_> {
         let mut create = |creation: Creation| {
             let key = Some((number as u16, creation.place));
             if let Some((_, n)) = existing.iter().find(|(creator, _)| *creator == key) {
-                return Ok(threads::handle(world, *n, heap));
+                return Ok(threads::handle(world, *n));
             }
             let known = more.iter().position(|(place, ..)| *place == creation.place);
             let n = known.unwrap_or_else(|| {
@@ -272,7 +278,7 @@ impl CodeReader<'_, '_> {
                     "threads are created here with arguments that differ from call to call",
                 ));
             }
-            Ok(threads::handle(world, n, heap))
+            Ok(threads::handle(world, n))
         };
         // Room for those who are created on the way.
         let mut exec = Exec {
@@ -287,7 +293,7 @@ impl CodeReader<'_, '_> {
             lifted: &mut self.lifted,
         };
         for n in first..first + 8 {
-            let _ = threads::area(world, exec.memory, n, heap);
+            let _ = threads::area(world, exec.memory, n);
         }
         let graph = CodeGraph::explore(&mut exec, start, &state)?;
         for (place, creation, n) in more {
@@ -298,7 +304,7 @@ impl CodeReader<'_, '_> {
                     .at(place.address)
                     .help("create a number of threads that is known"));
             }
-            let mut root = threads::root(world, memory, n, heap, creation.function, creation.argument)?;
+            let mut root = threads::root(world, memory, n, creation.function, creation.argument)?;
             root.creator = Some((number as u16, creation.place));
             roots.push(root);
             facts.touched_anew();
@@ -309,6 +315,7 @@ impl CodeReader<'_, '_> {
     fn emitted(&mut self, beginning: Beginning, analysis: Analysis) -> Result<Input> {
         let Beginning { mut memory, roots, mut contexts, .. } = beginning;
         let Analysis { graphs, mut facts } = analysis;
+        let keeps = facts.frees() && self.options.reuse == Reuse::Fresh || facts.keeps_freed();
         let wanted: Vec<AskedCells> = self.goals.iter().flat_map(SymbolGoal::wanted).collect();
         let layout = Layout::new(&facts, &memory, self.world.image, &wanted)?;
         let mut parts = ProgramParts::default();
@@ -322,12 +329,10 @@ impl CodeReader<'_, '_> {
             let plain: String =
                 root.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
             let name = if *count == 1 { plain } else { format!("{plain}_{count}") };
-            let heap = self.options.heap;
             let mut create = |creation: Creation| {
                 let key = Some((number as u16, creation.place));
                 let n = roots.iter().position(|root| root.creator == key);
-                n.map(|n| threads::handle(world, n, heap))
-                    .ok_or_else(|| Refusal::new("a thread is created late"))
+                n.map(|n| threads::handle(world, n)).ok_or_else(|| Refusal::new("a thread is created late"))
             };
             let mut exec = Exec {
                 world,
@@ -353,7 +358,7 @@ impl CodeReader<'_, '_> {
             Refusal::new(why.join("; "))
         };
         let program = Program::new(parts).map_err(wrong)?;
-        let warnings = if self.world.calls.frees() { vec![kept()] } else { vec![] };
+        let warnings = if keeps { vec![kept()] } else { vec![] };
         Ok(Input { program, warnings, formulas: vec![] })
     }
 }
@@ -424,5 +429,8 @@ fn conflict(beginning: &Beginning, facts: &CodeFacts) -> Option<usize> {
             None => false,
         })
     };
-    beginning.touched.iter().filter(matters).map(|(step, ..)| *step).min()
+    let touched = beginning.beside.touched.iter().filter(matters).map(|(step, ..)| *step);
+    // A block that it was given might have been one of theirs.
+    let given = beginning.beside.asked.iter().filter(|(_, class)| facts.others_give(*class));
+    touched.chain(given.map(|(step, _)| *step)).min()
 }

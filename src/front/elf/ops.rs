@@ -117,6 +117,17 @@ pub(super) enum New {
     Update(VarExpr),
 }
 
+/// A block of memory is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct BlockRequest {
+    pub dst: Var,
+    /// Where it begins, if no block is used again.
+    pub fresh: VarExpr,
+    pub length: VarExpr,
+    /// Blocks of one class can stand for each other.
+    pub class: VarExpr,
+}
+
 /// What needs more than terms.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Special {
@@ -126,6 +137,8 @@ pub(super) enum Special {
         function: VarExpr,
         argument: VarExpr,
     },
+    Allocate(BlockRequest),
+    Free(VarExpr),
     /// Bytes are copied.
     Copy {
         to: VarExpr,
@@ -168,6 +181,11 @@ pub(super) fn constant(value: u64) -> VarExpr {
 
 pub(super) fn var(var: Var) -> VarExpr {
     Expr::Atom(var)
+}
+
+/// What nobody knows: a variable that is never set.
+pub(super) fn nobody() -> VarExpr {
+    var(Var::Temp(u8::MAX - 2))
 }
 
 pub(super) fn mask(bits: u8) -> u64 {

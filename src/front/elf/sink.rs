@@ -31,6 +31,8 @@ pub(super) trait Sink {
     fn load(&mut self, to: Var, address: u64, bytes: u8);
     fn store(&mut self, address: u64, bytes: u8, value: VarExpr);
     fn locked(&mut self, to: Var, address: u64, bytes: u8, change: RmwChange);
+    /// Nobody knows any more what these bytes are.
+    fn forget(&mut self, address: u64, bytes: u64);
     fn fence(&mut self);
     /// The thread ends.
     fn end(&mut self);
@@ -55,6 +57,7 @@ impl Sink for Silent {
     fn load(&mut self, _: Var, _: u64, _: u8) {}
     fn store(&mut self, _: u64, _: u8, _: VarExpr) {}
     fn locked(&mut self, _: Var, _: u64, _: u8, _: RmwChange) {}
+    fn forget(&mut self, _: u64, _: u64) {}
     fn fence(&mut self) {}
     fn end(&mut self) {}
 }

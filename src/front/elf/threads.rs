@@ -6,7 +6,7 @@
 
 use super::bytes::{Bytes, Kind, Region};
 use super::calls::{BEGIN, CONSTRUCTED, END, EXIT};
-use super::exec::{CodePlace, Contexts, Creation, Exec, PathEnd, RED_ZONE, Root, World};
+use super::exec::{Alone, CodePlace, Contexts, Creation, Exec, PathEnd, RED_ZONE, Root, World};
 use super::facts::{AccessKind, CodeFacts};
 use super::lift::RSP;
 use super::ops::{Flags, Lifted, Var};
@@ -43,33 +43,41 @@ pub(super) struct Area {
     pub stack: (u64, u64),
 }
 
+/// How far behind a block of the heap its word is.
+pub(super) fn words_behind(heap: u64) -> u64 {
+    heap.next_multiple_of(0x1000) + 0x1000
+}
+
 /// Where the thread of this number is, and where its heap begins.
-fn place_of(world: &World, number: usize, heap: u64) -> (u64, Area, u64) {
+fn place_of(world: &World, number: usize) -> (u64, Area, u64) {
     let local = &world.image.thread_local;
-    let size = (local.size + BLOCK).next_multiple_of(0x1000) + heap + STACK + 0x3000;
+    let heap = words_behind(world.heap);
+    let size = (local.size + BLOCK).next_multiple_of(0x1000) + 2 * heap + STACK + 0x1000;
     let base = world.image.end + 0x1000 + size.next_multiple_of(0x1000) * number as u64;
     let own = base + local.size;
     let arena = (own + BLOCK).next_multiple_of(0x1000) + 0x1000;
-    let bottom = arena + heap.next_multiple_of(0x1000) + 0x1000;
+    let bottom = arena + 2 * heap;
     (base, Area { own, stack: (bottom, bottom + STACK) }, arena)
 }
 
 /// What the thread of this number is known by.
-pub(super) fn handle(world: &World, number: usize, heap: u64) -> u64 {
-    place_of(world, number, heap).1.own
+pub(super) fn handle(world: &World, number: usize) -> u64 {
+    place_of(world, number).1.own
 }
 
 /// Makes room for the thread of this number: its own block, its heap and its stack.
-pub(super) fn area(world: &World, memory: &mut Bytes, number: usize, heap: u64) -> Result<Area> {
+pub(super) fn area(world: &World, memory: &mut Bytes, number: usize) -> Result<Area> {
     if number >= MOST_THREADS {
         let why = format!("there are more than {MOST_THREADS} threads");
         return Err(Refusal::new(why).help("define the number of threads smaller, if it is a parameter"));
     }
-    let (base, area, arena) = place_of(world, number, heap);
-    let (own, stack) = (area.own, area.stack);
+    let (base, area, arena) = place_of(world, number);
+    let (own, stack, heap) = (area.own, area.stack, world.heap);
+    let words = arena + words_behind(heap);
     if memory.region(own).is_none() {
         memory.add_region(Region { start: base, end: own + BLOCK, kind: Kind::ThreadBlock });
         memory.add_region(Region { start: arena, end: arena + heap, kind: Kind::Heap });
+        memory.add_region(Region { start: words, end: words + heap.next_multiple_of(16), kind: Kind::Words });
         memory.add_region(Region { start: stack.0, end: stack.1, kind: Kind::Stack });
         memory.write(base, &world.image.thread_local.bytes);
         for (offset, word) in
@@ -98,11 +106,10 @@ pub(super) fn root(
     world: &World,
     memory: &mut Bytes,
     number: usize,
-    heap: u64,
     function: u64,
     argument: u64,
 ) -> Result<Root> {
-    let area = area(world, memory, number, heap)?;
+    let area = area(world, memory, number)?;
     let mut state = called(&area, [argument, 0], world.calls.address(END), memory);
     state.put(Var::Gpr(0), Value::constant(function));
     let start =
@@ -116,23 +123,41 @@ pub(super) struct Beginning {
     pub memory: Bytes,
     pub roots: Vec<Root>,
     pub contexts: Contexts,
-    /// What `main` touched while others were there, by its steps.
-    pub touched: Vec<(usize, u64, u8, AccessKind)>,
+    pub beside: Beside,
+    /// What is known of the heap.
+    pub facts: CodeFacts,
 }
 
-/// Runs constructors and `main`, up to so many steps behind the first creation of a thread.
+/// What `main` did while others were there, by its steps.
+#[derive(Default)]
+pub(super) struct Beside {
+    pub touched: Vec<(usize, u64, u8, AccessKind)>,
+    /// The classes of blocks of the heap.
+    pub asked: Vec<(usize, u64)>,
+}
+
+/// How far `main` is run.
+#[derive(Clone, Copy)]
+pub(super) struct Most {
+    /// Steps behind the first creation of a thread.
+    pub steps: usize,
+    /// Blocks of memory that it gives back.
+    pub frees: usize,
+}
+
+/// Runs constructors and `main`.
 pub(super) fn run_alone(
     world: &World,
     lifted: &mut HashMap<(u64, Flags), Rc<Lifted>>,
     main: u64,
-    heap: u64,
-    most: usize,
+    most: Most,
 ) -> Result<Beginning> {
+    let mut facts = CodeFacts::default();
     let mut memory = world.image.bytes.clone();
-    let area = area(world, &mut memory, 0, heap)?;
+    let area = area(world, &mut memory, 0)?;
     let mut contexts = Contexts::default();
     let mut created = Vec::new();
-    let mut touched = Vec::new();
+    let mut beside = Beside::default();
     let constructed = world.calls.address(CONSTRUCTED);
     let place = |address| CodePlace { context: Contexts::NONE, address, op: 0, flags: Flags::Lost };
     let arguments = arguments(&mut memory, &area);
@@ -140,9 +165,10 @@ pub(super) fn run_alone(
     jobs.push((main, world.calls.address(EXIT)));
     for (function, back) in jobs {
         let state = called(&area, arguments, back, &mut memory);
-        let run = MainAlone { world, lifted: &mut *lifted, heap, stack: area.stack, most, end: back };
+        let (stack, end) = (area.stack, back);
+        let run = MainAlone { world, lifted: &mut *lifted, facts: &mut facts, stack, most, end };
         let (state, stands) =
-            run.go(state, place(function), &mut memory, &mut contexts, &mut created, &mut touched)?;
+            run.go(state, place(function), &mut memory, &mut contexts, &mut created, &mut beside)?;
         if function != main && stands.address == constructed {
             continue;
         }
@@ -158,16 +184,9 @@ pub(super) fn run_alone(
         let mut roots = vec![root];
         for (number, creation) in created.iter().enumerate() {
             let creation: &Creation = creation;
-            roots.push(self::root(
-                world,
-                &mut memory,
-                number + 1,
-                heap,
-                creation.function,
-                creation.argument,
-            )?);
+            roots.push(self::root(world, &mut memory, number + 1, creation.function, creation.argument)?);
         }
-        return Ok(Beginning { memory, roots, contexts, touched });
+        return Ok(Beginning { memory, roots, contexts, beside, facts });
     }
     unreachable!("`main` is the last job")
 }
@@ -184,9 +203,9 @@ fn arguments(memory: &mut Bytes, area: &Area) -> [u64; 2] {
 struct MainAlone<'r, 'a> {
     world: &'r World<'a>,
     lifted: &'r mut HashMap<(u64, Flags), Rc<Lifted>>,
-    heap: u64,
+    facts: &'r mut CodeFacts,
     stack: (u64, u64),
-    most: usize,
+    most: Most,
     end: u64,
 }
 
@@ -198,27 +217,28 @@ impl MainAlone<'_, '_> {
         memory: &mut Bytes,
         contexts: &mut Contexts,
         created: &mut Vec<Creation>,
-        touched: &mut Vec<(usize, u64, u8, AccessKind)>,
+        done: &mut Beside,
     ) -> Result<(State, CodePlace)> {
-        let (mut facts, mut steps, mut beside) = (CodeFacts::default(), 0, 0);
+        let (mut steps, mut beside) = (0, 0);
         loop {
             let others = !created.is_empty();
             steps += 1;
             beside += usize::from(others);
             if place.address == self.end
                 || steps > STEPS
-                || others && (beside > self.most || beside > STEPS_BESIDE)
+                || others && (beside > self.most.steps || beside > STEPS_BESIDE)
             {
                 return Ok((state, place));
             }
-            let mut log = Vec::new();
+            let frees = self.most.frees.saturating_sub(self.facts.frees_alone());
+            let mut log = Alone { touched: vec![], asked: vec![], frees };
             let mut asked = None;
             let number = created.len() + 1;
-            let (world, heap) = (self.world, self.heap);
+            let world = self.world;
             let before = state.clone();
             let mut create = |creation: Creation| {
                 asked = Some(creation);
-                Ok(handle(world, number, heap))
+                Ok(handle(world, number))
             };
             let mut exec = Exec {
                 world,
@@ -226,7 +246,7 @@ impl MainAlone<'_, '_> {
                 stack: self.stack,
                 contexts: &mut *contexts,
                 memory: &mut *memory,
-                facts: &mut facts,
+                facts: &mut *self.facts,
                 created: &mut create,
                 alone: Some(&mut log),
                 lifted: &mut *self.lifted,
@@ -234,10 +254,12 @@ impl MainAlone<'_, '_> {
             let stop = exec.run(place, state, &mut Silent)?;
             if let Some(creation) = asked {
                 created.push(creation);
-                area(world, memory, number, heap)?;
+                area(world, memory, number)?;
             }
             if others {
-                touched.extend(log.into_iter().map(|(at, bytes, access)| (beside, at, bytes, access)));
+                let touched = log.touched.into_iter();
+                done.touched.extend(touched.map(|(at, bytes, access)| (beside, at, bytes, access)));
+                done.asked.extend(log.asked.into_iter().map(|class| (beside, class)));
             }
             match stop {
                 PathEnd::Next(ways) => match <[_; 1]>::try_from(ways) {
