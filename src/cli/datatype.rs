@@ -8,14 +8,14 @@ use super::{Exit, InputArgs, LimitArgs};
 use crate::datatype::{DataOptions, DataOutcome, Spec, check, fence_sets, written};
 use crate::front::tso;
 use crate::model::FenceKinds;
-use crate::model::datatype::DataType;
+use crate::model::datatype::{DataTest, DataType};
 use crate::query::{Answer, Axioms, Limits, Stats};
 use crate::report::{self, json};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json as fields};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub(crate) const AFTER_HELP: &str = "Exit codes: 0 all tests pass, or fences were found; 10 a test fails, or no fences help; 5 unknown (a limit was \
                                      reached); 2 wrong usage or input.";
@@ -124,11 +124,14 @@ fn answered(args: &DatatypeArgs, terminal: &Terminal) -> Exit {
             return Exit::BadInput;
         }
     };
-    match (&args.to, args.fences) {
-        (Some(_), _) => convert(args, &datatype, &tests, &options, &limits, terminal),
-        (None, true) => fences(args, &datatype, &tests, &options, &limits, terminal),
-        (None, false) => each_test(args, &datatype, &tests, &options, &limits, terminal),
-    }
+    let asked =
+        TestsAsked { args, datatype: &datatype, tests: &tests, options: &options, limits: &limits, terminal };
+    let exit = match (&args.to, args.fences) {
+        (Some(_), _) => return asked.convert(),
+        (None, true) => asked.fences(),
+        (None, false) => asked.each_test(),
+    };
+    exit.unwrap_or_else(|exit| exit)
 }
 
 fn options(args: &DatatypeArgs, datatype: &DataType) -> Result<DataOptions, String> {
@@ -192,56 +195,61 @@ fn exit_of<P, E>(answer: &Answer<P, E>) -> Exit {
     }
 }
 
-/// Does the work and says how far it is; a bug of ours is reported.
-fn with_progress<T>(
-    args: &DatatypeArgs,
-    limits: &Arc<Limits>,
-    terminal: &Terminal,
-    work: impl FnOnce() -> Result<T, String>,
-) -> Result<T, Exit> {
-    let done = {
-        let _progress = (!args.json && !args.quiet).then(|| terminal.progress(limits));
-        work()
-    };
-    done.map_err(|bug| terminal.internal_error(&args.file, &bug))
+/// Which tests are asked about, and how.
+#[derive(Clone, Copy)]
+struct TestsAsked<'a> {
+    args: &'a DatatypeArgs,
+    datatype: &'a DataType,
+    tests: &'a [usize],
+    options: &'a DataOptions,
+    limits: &'a Arc<Limits>,
+    terminal: &'a Terminal,
 }
 
-fn each_test(
-    args: &DatatypeArgs,
-    datatype: &DataType,
-    tests: &[usize],
-    options: &DataOptions,
-    limits: &Arc<Limits>,
-    terminal: &Terminal,
-) -> Exit {
-    let start = Instant::now();
-    let mut worst = Exit::Good;
-    let mut objects = Vec::new();
-    for &t in tests {
-        let test = &datatype.tests[t];
-        let begin = Instant::now();
-        let outcome =
-            with_progress(args, limits, terminal, || check(test, &datatype.candidates, options, limits));
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(exit) => return exit,
+impl TestsAsked<'_> {
+    /// Does the work and says how far it is; a bug of ours is reported.
+    fn with_progress<T>(&self, work: impl FnOnce() -> Result<T, String>) -> Result<T, Exit> {
+        let TestsAsked { args, limits, terminal, .. } = *self;
+        let done = {
+            let _progress = (!args.json && !args.quiet).then(|| terminal.progress(limits));
+            work()
         };
-        worst = worst.max(exit_of(&outcome.answer));
-        if args.json {
-            let mut object = report::datatype::object(test, options.model, &outcome);
-            object["time_ms"] = json::milliseconds(begin.elapsed()).into();
-            objects.push(object);
-        } else {
-            show(args, test, options, &outcome, terminal);
-        }
+        done.map_err(|bug| terminal.internal_error(&args.file, &bug))
     }
-    if args.json {
+
+    fn each_test(&self) -> Result<Exit, Exit> {
+        let TestsAsked { args, datatype, tests, options, limits, .. } = *self;
+        let start = Instant::now();
+        let mut worst = Exit::Good;
+        let mut objects = Vec::new();
+        for &t in tests {
+            let test = &datatype.tests[t];
+            let begin = Instant::now();
+            let outcome = self.with_progress(|| check(test, &datatype.candidates, options, limits))?;
+            worst = worst.max(exit_of(&outcome.answer));
+            if args.json {
+                let mut object = report::datatype::object(test, options.model, &outcome);
+                object["time_ms"] = json::milliseconds(begin.elapsed()).into();
+                objects.push(object);
+            } else {
+                self.show(test, &outcome);
+            }
+        }
+        if args.json {
+            self.print_objects(objects, worst, start.elapsed());
+        }
+        Ok(worst)
+    }
+
+    /// One object for all tests: if there is one test, it is told there, and else in a list.
+    fn print_objects(&self, objects: Vec<Value>, worst: Exit, time: Duration) {
+        let TestsAsked { args, options, terminal, .. } = *self;
         let verdict = match worst {
             Exit::Violated => "fails",
             Exit::Unknown => "unknown",
             _ => "passes",
         };
-        let stats = Stats { time: start.elapsed(), ..Stats::default() };
+        let stats = Stats { time, ..Stats::default() };
         let file = args.file.display().to_string();
         let mut fields = json::headed("datatype", verdict, &file, &stats, peak_kb());
         json::put(&mut fields, fields!({ "model": options.model.name(), "engine": "sat" }));
@@ -254,102 +262,80 @@ fn each_test(
         }
         terminal.print(&format!("{}\n", Value::Object(fields)));
     }
-    worst
-}
 
-fn show(
-    args: &DatatypeArgs,
-    test: &crate::model::datatype::DataTest,
-    options: &DataOptions,
-    outcome: &DataOutcome,
-    terminal: &Terminal,
-) {
-    let mut text = report::datatype::verdict(test, options.model, outcome);
-    if args.verbose {
-        text += &report::datatype::costs(outcome);
+    fn show(&self, test: &DataTest, outcome: &DataOutcome) {
+        let TestsAsked { args, options, terminal, .. } = *self;
+        let mut text = report::datatype::verdict(test, options.model, outcome);
+        if args.verbose {
+            text += &report::datatype::costs(outcome);
+        }
+        if outcome.serial_blocks && !args.quiet {
+            terminal.warning(&format!(
+                "{}: test {}: some serial runs wait for good",
+                args.file.display(),
+                test.name
+            ));
+        }
+        if let (Answer::Fails(failure), false) = (&outcome.answer, args.quiet) {
+            text += &report::datatype::failure(test, failure);
+        }
+        terminal.print(&text);
     }
-    if outcome.serial_blocks && !args.quiet {
-        terminal.warning(&format!(
-            "{}: test {}: some serial runs wait for good",
-            args.file.display(),
-            test.name
-        ));
-    }
-    if let (Answer::Fails(failure), false) = (&outcome.answer, args.quiet) {
-        text += &report::datatype::failure(test, failure);
-    }
-    terminal.print(&text);
-}
 
-fn fences(
-    args: &DatatypeArgs,
-    datatype: &DataType,
-    tests: &[usize],
-    options: &DataOptions,
-    limits: &Arc<Limits>,
-    terminal: &Terminal,
-) -> Exit {
-    let start = Instant::now();
-    let found = with_progress(args, limits, terminal, || fence_sets(datatype, tests, options, limits));
-    let found = match found {
-        Ok(found) => found,
-        Err(exit) => return exit,
-    };
-    if !args.json {
-        terminal.print(&report::datatype::fences(datatype, &found, options.model));
-        return exit_of(&found.answer);
+    fn fences(&self) -> Result<Exit, Exit> {
+        let TestsAsked { args, datatype, tests, options, limits, terminal } = *self;
+        let start = Instant::now();
+        let found = self.with_progress(|| fence_sets(datatype, tests, options, limits))?;
+        if !args.json {
+            terminal.print(&report::datatype::fences(datatype, &found, options.model));
+            return Ok(exit_of(&found.answer));
+        }
+        let stats = Stats { time: start.elapsed(), ..Stats::default() };
+        let (verdict, sets) = match &found.answer {
+            Answer::Holds(sets) => ("found", sets.clone()),
+            Answer::Fails(_) => ("none", vec![]),
+            Answer::Unknown(_) => ("unknown", vec![]),
+        };
+        let sets: Vec<Vec<String>> = sets.iter().map(|set| report::datatype::places(datatype, set)).collect();
+        let file = args.file.display().to_string();
+        let mut fields = json::headed("datatype", verdict, &file, &stats, peak_kb());
+        json::put(
+            &mut fields,
+            fields!({
+                "model": options.model.name(), "engine": "sat", "sets": sets, "more": found.more,
+                "candidates": found.candidates, "bound": found.bound,
+            }),
+        );
+        match &found.answer {
+            Answer::Fails(why) => json::put(&mut fields, fields!({ "reason": why })),
+            Answer::Unknown(limit) => json::put(&mut fields, fields!({ "limit": json::limit_name(limit) })),
+            Answer::Holds(_) => {}
+        }
+        terminal.print(&format!("{}\n", Value::Object(fields)));
+        Ok(exit_of(&found.answer))
     }
-    let stats = Stats { time: start.elapsed(), ..Stats::default() };
-    let (verdict, sets) = match &found.answer {
-        Answer::Holds(sets) => ("found", sets.clone()),
-        Answer::Fails(_) => ("none", vec![]),
-        Answer::Unknown(_) => ("unknown", vec![]),
-    };
-    let sets: Vec<Vec<String>> = sets.iter().map(|set| report::datatype::places(datatype, set)).collect();
-    let file = args.file.display().to_string();
-    let mut fields = json::headed("datatype", verdict, &file, &stats, peak_kb());
-    json::put(
-        &mut fields,
-        fields!({
-            "model": options.model.name(), "engine": "sat", "sets": sets, "more": found.more,
-            "candidates": found.candidates, "bound": found.bound,
-        }),
-    );
-    match &found.answer {
-        Answer::Fails(why) => json::put(&mut fields, fields!({ "reason": why })),
-        Answer::Unknown(limit) => json::put(&mut fields, fields!({ "limit": json::limit_name(limit) })),
-        Answer::Holds(_) => {}
-    }
-    terminal.print(&format!("{}\n", Value::Object(fields)));
-    exit_of(&found.answer)
-}
 
-/// `--to tso`
-fn convert(
-    args: &DatatypeArgs,
-    datatype: &DataType,
-    tests: &[usize],
-    options: &DataOptions,
-    limits: &Limits,
-    terminal: &Terminal,
-) -> Exit {
-    let [test] = tests else {
-        terminal.error("name one test with --test: a program is one test");
-        return Exit::BadInput;
-    };
-    let program = match written(&datatype.tests[*test], options, limits) {
-        Ok(Ok(program)) => program,
-        Ok(Err(limit)) => return terminal.limit_reached(&args.file, &limit),
-        Err(why) => {
-            terminal.error(&format!("{}: {why}", args.file.display()));
+    /// `--to tso`
+    fn convert(&self) -> Exit {
+        let TestsAsked { args, datatype, tests, options, limits, terminal } = *self;
+        let [test] = tests else {
+            terminal.error("name one test with --test: a program is one test");
             return Exit::BadInput;
+        };
+        let program = match written(&datatype.tests[*test], options, limits) {
+            Ok(Ok(program)) => program,
+            Ok(Err(limit)) => return terminal.limit_reached(&args.file, &limit),
+            Err(why) => {
+                terminal.error(&format!("{}: {why}", args.file.display()));
+                return Exit::BadInput;
+            }
+        };
+        match tso::write(&program, limits) {
+            Ok(text) => {
+                terminal.print(&text);
+                Exit::Good
+            }
+            Err(limit) => terminal.limit_reached(&args.file, &limit),
         }
-    };
-    match tso::write(&program, limits) {
-        Ok(text) => {
-            terminal.print(&text);
-            Exit::Good
-        }
-        Err(limit) => terminal.limit_reached(&args.file, &limit),
     }
 }
