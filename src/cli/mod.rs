@@ -38,7 +38,7 @@ mod test;
 mod written;
 
 use self::reductions::Without;
-use crate::engine::{Options, Pruning};
+use crate::engine::{Options, Pruning, ShownRun};
 use crate::front::formats::{self, Format};
 use crate::query::{Axioms, Limits, Model};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -451,7 +451,16 @@ impl SearchArgs {
     fn options(&self) -> Options {
         let Without { reductions, no_static } = self.without;
         let default = self.threads.map_or_else(Options::default, Options::with_workers);
-        Options { reductions, pruning: if no_static { Pruning::Off } else { Pruning::On }, ..default }
+        let pruning = if no_static { Pruning::Off } else { Pruning::On };
+        Options { reductions, pruning, run: self.run(), ..default }
+    }
+
+    /// With verdicts alone, nobody looks at runs.
+    fn run(&self) -> ShownRun {
+        match self.quiet && !self.json && !self.output.wants_any() {
+            true => ShownRun::AsFound,
+            false => ShownRun::Simplest,
+        }
     }
 
     fn limits(&self) -> Limits {

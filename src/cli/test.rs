@@ -9,7 +9,7 @@ use super::interrupt::Interrupt;
 use super::side_by_side::side_by_side;
 use super::terminal::Terminal;
 use super::{Exit, InputArgs, TestArgs, fence, liveness};
-use crate::engine::{self, Internal, Options};
+use crate::engine::{self, Internal, Options, ShownRun};
 use crate::front::formats;
 use crate::model::{Program, SourceMap};
 use crate::query::repair::{Aim, Cheapest};
@@ -213,7 +213,7 @@ fn answer(
 ) -> Result<Option<String>, Internal> {
     let program = &source.program;
     // Files run side by side, so each has one worker; nobody looks at runs.
-    let options = Options { shortest: false, ..Options::with_workers(1) };
+    let options = Options { run: ShownRun::AsFound, ..Options::with_workers(1) };
     let mut check = |model| -> Result<Verdict, Internal> {
         let options = Options { model, ..options.clone() };
         let found = engine::check_each(program, &Asked::of(program), true, &options, limits)?;

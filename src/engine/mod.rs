@@ -29,7 +29,7 @@ pub use explicit::ExplicitOptions;
 pub use hang::{Hanging, hang, hang_of_retrying};
 pub use lazy::LazyOptions;
 pub use onward::{Onward, onward};
-pub use options::Options;
+pub use options::{Options, ShownRun};
 pub use properties::{PropertyOutcomes, check_each};
 pub use sat::{AxiomaticOutcomes, axiomatic_check, axiomatic_outcomes};
 pub use table::{AUTOMATA, Choice, ENGINES, EXPLICIT, EngineEntry, LAZY, PAST};
@@ -207,7 +207,7 @@ pub struct Witnesses {
 pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<Robustness, Internal> {
     let (mut witnesses, reply) = ask_oracle(program, options, Goals::First, limits)?;
     let by_several = options.workers > 1 && reply.stats.states > LEFT_TO_ONE;
-    if by_several && options.shortest && !witnesses.is_empty() {
+    if by_several && options.run == ShownRun::Simplest && !witnesses.is_empty() {
         // Which witness several workers come by is luck: one worker finds the same every time.
         let (alone, again) = (Options { workers: 1, ..options.clone() }, limits.with_states(ALONE));
         let (same, _) = ask_oracle(program, &alone, Goals::First, &again)?;

@@ -6,7 +6,7 @@
 //! are there. So every run of that program can be put in an order in which these steps come first, and what remains is a
 //! run from the given state. Where a block holds memory this is not so: its owner would have to come first.
 
-use super::{Choice, EXPLICIT, Internal, Options, check, internal};
+use super::{Choice, EXPLICIT, Internal, Options, ShownRun, check, internal};
 use crate::model::program::ThreadParts;
 use crate::model::{Atom, BinOp, Edge, Expr, Instr, Loc, Location, Program, Reg, RegExpr, ThreadId};
 use crate::query::{Act, Action, Answer, Clause, Goal, Limit, Limits};
@@ -40,7 +40,7 @@ pub fn onward(
     let Some((begun, goal)) = begun(program, state) else {
         return Ok(Onward::Unknown(Err("the program that begins here is too large")));
     };
-    let options = Options { engine: Choice::Only(&EXPLICIT), shortest: false, ..options.clone() };
+    let options = Options { engine: Choice::Only(&EXPLICIT), run: ShownRun::Simplified, ..options.clone() };
     let trace = match check(&begun, &goal, &options, limits)?.answer {
         Answer::Holds(_) => return Ok(Onward::Unreachable),
         Answer::Unknown(limit) => return Ok(Onward::Unknown(Ok(limit))),

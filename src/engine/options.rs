@@ -20,12 +20,22 @@ pub struct Options {
     pub pruning: Pruning,
     pub order: Order,
     pub workers: usize,
-    /// Whether a violation is shown by the simplest run, which takes a search of its own; otherwise by the one
-    /// that was found, made somewhat simpler.
-    pub shortest: bool,
+    /// The run that shows a violation.
+    pub run: ShownRun,
     /// Whether engines, and candidates of the lazy one, run side by side with a worker each once the first
     /// round has brought no answer. Otherwise engines take turns, with all workers each.
     pub side_by_side: bool,
+}
+
+/// Which run is good enough to be shown?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShownRun {
+    /// The simplest one, which takes a search of its own.
+    Simplest,
+    /// The one that was found, made somewhat simpler.
+    Simplified,
+    /// The one that was found: nobody looks at it.
+    AsFound,
 }
 
 impl Default for Options {
@@ -48,7 +58,7 @@ impl Options {
             pruning: Pruning::On,
             order: Order::BreadthFirst,
             workers,
-            shortest: true,
+            run: ShownRun::Simplest,
             side_by_side: false,
         }
     }

@@ -5,7 +5,7 @@
 //! of final states holds, it is then asked whether there is a final state at all: threads that wait for ever leave
 //! none. The answer is a warning beside the verdict and never changes it.
 
-use super::{Internal, Options, Pruning, check};
+use super::{Internal, Options, Pruning, ShownRun, check};
 use crate::analysis::interval::{Interval, range};
 use crate::model::{Atom, Expr, Loc, Program, Thread, ThreadId};
 use crate::query::{Answer, Clause, Goal, Limits, Model, When};
@@ -72,7 +72,7 @@ pub(super) fn of_final_states(
     for model in [Model::Sc, options.model] {
         let options = Options {
             model,
-            shortest: false,
+            run: ShownRun::AsFound,
             engine: Default::default(),
             effort: Some(EFFORT),
             pruning: Pruning::On,

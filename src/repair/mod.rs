@@ -18,7 +18,7 @@ pub use apply::{apply, unused};
 pub use candidates::Allowed;
 
 use crate::certify::{Counterexample, Outcome, Remaining, Repair};
-use crate::engine::{self, Internal, LazyOptions, Options};
+use crate::engine::{self, Internal, LazyOptions, Options, ShownRun};
 use crate::hitting::{Cores, cost};
 use crate::model::{Invalid, Program, SourceMap};
 use crate::query::repair::{Aim, Cheapest, Enough, Remedy};
@@ -158,7 +158,7 @@ impl<'a> Search<'a> {
     ) -> Self {
         let iterations = options.lazy.iterations.or(Some(ROUNDS));
         let lazy = LazyOptions { iterations, ..options.lazy };
-        let options = Options { lazy, shortest: false, ..options.clone() };
+        let options = Options { lazy, run: ShownRun::Simplified, ..options.clone() };
         Search {
             base,
             candidates,

@@ -10,7 +10,7 @@
 
 mod simplify;
 
-use super::{Internal, Options, settled};
+use super::{Internal, Options, ShownRun, settled};
 use crate::certify::{self, Confirmed, Outcome};
 use crate::machine::{MemoryModel, SparingMachine};
 use crate::model::Program;
@@ -50,10 +50,13 @@ pub(crate) fn show(
     mut outcome: Outcome,
 ) -> Result<Outcome, Internal> {
     let Answer::Fails(found) = &outcome.answer else { return Ok(outcome) };
+    if options.run == ShownRun::AsFound {
+        return Ok(outcome);
+    }
     let mut hunt = Hunt { program, goal, options, limits, safe_under_sc: outcome.safe_under_sc };
-    let searched = match options.shortest {
-        true => hunt.search(found.model).unwrap_or(Simplest::Nothing),
-        false => Simplest::Nothing,
+    let searched = match options.run {
+        ShownRun::Simplest => hunt.search(found.model).unwrap_or(Simplest::Nothing),
+        _ => Simplest::Nothing,
     };
     outcome.safe_under_sc = hunt.safe_under_sc;
     let (model, actions, provenance) = match searched {
