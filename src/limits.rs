@@ -13,7 +13,7 @@ pub use text::Text;
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Steps between two looks at the clock: well below a millisecond.
@@ -38,6 +38,8 @@ pub struct Limits {
     pub cancelled: Arc<AtomicBool>,
     /// Set when nobody waits for this run any more: another one has the answer.
     pub superseded: AtomicBool,
+    /// Set when another process that was to help cannot go on: what became of it.
+    pub lost: Arc<OnceLock<String>>,
     /// Stored states so far, for whoever shows progress.
     pub progress: Arc<AtomicU64>,
     /// The round of refinement, for engines that have rounds.
@@ -92,6 +94,8 @@ pub enum Limit {
     Rounds(u32),
     /// What a waiting thread can still do has no end in sight: its registers may grow.
     Growing,
+    /// Other processes were to help, and this is what became of that.
+    Lost(String),
 }
 
 impl Limits {
@@ -110,6 +114,7 @@ impl Limits {
             states: self.states,
             cancelled: self.cancelled.clone(),
             superseded: AtomicBool::new(false),
+            lost: self.lost.clone(),
             progress: self.progress.clone(),
             round: self.round.clone(),
             note: self.note.clone(),
@@ -181,6 +186,9 @@ impl Limits {
     pub fn expired(&self) -> Option<Limit> {
         if self.cancelled.load(Ordering::Relaxed) || self.superseded.load(Ordering::Relaxed) {
             return Some(Limit::Cancelled);
+        }
+        if let Some(what) = self.lost.get() {
+            return Some(Limit::Lost(what.clone()));
         }
         self.deadline.filter(|&d| Instant::now() >= d).map(|_| Limit::Time(self.timeout.unwrap_or_default()))
     }

@@ -53,7 +53,7 @@ impl<'a> Engine<'a> for Explicit<'a> {
             Ok(machine) => machine,
             Err(limit) => return Ok(Turn::Answered(Answer::Unknown(limit))),
         };
-        let search = Search::new(options.order, workers);
+        let search = Search::new(options.order, workers).among(options.peers.as_ref());
         let (found, spent) = match explore_within(&machine, limits, search, allowance.exhaust) {
             Ok(found) => (found, false),
             Err(Spent(found)) => (found, true),

@@ -284,12 +284,13 @@ impl<'a> Lazy<'a> {
         let machine = ProgramMachine::new(program, goal, MemoryModel::Sc, reductions, self.limits)?;
         let words = machine.words();
         self.stats.interchangeable = machine.interchangeable();
-        let full = Search::new(order, workers);
+        let peers = self.options.peers.as_ref();
+        let full = Search::new(order, workers).among(peers);
         let first = if self.grown.delays == 0 { allowance.exhaust } else { Budget::states(BRIEF) };
         let mut found = explore_within(&machine, self.limits, full, first);
         self.count(&found, words, round);
         if self.grown.delays > 0 && found.is_err() && allowance.hunt.exceeds(BRIEF) {
-            let hunt = Search::new(Order::Hunt, workers);
+            let hunt = Search::new(Order::Hunt, workers).among(peers);
             found = explore_within(&machine.ranking(), self.limits, hunt, allowance.hunt);
             self.count(&found, words, round);
         }

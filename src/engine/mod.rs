@@ -206,10 +206,11 @@ pub struct Witnesses {
 /// Do SC and TSO have the same behaviours?
 pub fn robust(program: &Program, options: &Options, limits: &Limits) -> Result<Robustness, Internal> {
     let (mut witnesses, reply) = ask_oracle(program, options, Goals::First, limits)?;
-    let by_several = options.workers > 1 && reply.stats.states > LEFT_TO_ONE;
+    let by_several = (options.workers > 1 || options.peers.is_some()) && reply.stats.states > LEFT_TO_ONE;
     if by_several && options.run == ShownRun::Simplest && !witnesses.is_empty() {
-        // Which witness several workers come by is luck: one worker finds the same every time.
-        let (alone, again) = (Options { workers: 1, ..options.clone() }, limits.with_states(ALONE));
+        // Which witness several workers or processes come by is luck: one worker finds the same every time.
+        let (alone, again) =
+            (Options { workers: 1, peers: None, ..options.clone() }, limits.with_states(ALONE));
         let (same, _) = ask_oracle(program, &alone, Goals::First, &again)?;
         witnesses = if same.is_empty() { witnesses } else { same };
     }
@@ -270,12 +271,13 @@ fn ask_oracle(
 /// What a block counts as depends on its text, so the program is asked about as it is: what the text refutes
 /// is left out of the definition itself, and no switch changes the answer.
 pub fn triangular(program: &Program, options: &Options, limits: &Limits) -> Result<RaceFreedom, Internal> {
-    let Options { reductions, order, workers, .. } = *options;
+    let Options { reductions, order, workers, ref peers, .. } = *options;
     if let Some(limit) = unknown_membarrier(program).or(mixed_sizes(program)) {
         let stats = Stats { workers, ..Stats::default() };
         return Ok(RaceFreedom { answer: Answer::Unknown(limit), attackers: 0, stats });
     }
-    let reply = triangular::ask(program, &RaceOptions { reductions, order, workers }, limits)?;
+    let reply =
+        triangular::ask(program, &RaceOptions { reductions, order, workers, peers: peers.clone() }, limits)?;
     let answer = match (reply.race, reply.limit) {
         (Some(race), _) => Answer::Fails(race),
         (None, Some(limit)) => Answer::Unknown(limit),

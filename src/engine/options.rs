@@ -2,7 +2,7 @@
 
 use super::{Choice, ExplicitOptions, LazyOptions, Pruning};
 use crate::query::{Model, Reductions};
-use crate::reach::{Goals, Order};
+use crate::reach::{Goals, Order, Peers};
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::OracleOptions;
 
@@ -20,6 +20,8 @@ pub struct Options {
     pub pruning: Pruning,
     pub order: Order,
     pub workers: usize,
+    /// The processes that share searches with this one, if there are any; then it has one worker.
+    pub peers: Option<Peers>,
     /// The run that shows a violation.
     pub run: ShownRun,
     /// Whether engines, and candidates of the lazy one, run side by side with a worker each once the first
@@ -58,6 +60,7 @@ impl Options {
             pruning: Pruning::On,
             order: Order::BreadthFirst,
             workers,
+            peers: None,
             run: ShownRun::Simplest,
             side_by_side: false,
         }
@@ -77,6 +80,7 @@ impl Options {
             known: KnownPaths::default(),
             reductions: self.reductions,
             workers: self.workers,
+            peers: self.peers.clone(),
             goals,
         }
     }

@@ -38,7 +38,8 @@ pub(crate) fn find(program: &Program, observed: &[Atom], options: &Options, limi
     };
     let columns = observed.len();
     let gatherer = Gatherer { machine, columns, found: Mutex::default(), wrong: AtomicBool::new(false) };
-    let explored = explore(&gatherer, limits, Search::new(options.order, options.workers));
+    let search = Search::new(options.order, options.workers).among(options.peers.as_ref());
+    let explored = explore(&gatherer, limits, search);
     let Gatherer { machine, found, wrong, .. } = gatherer;
     let limit = explored.limit.or_else(|| left_out(&machine, options));
     let stats = Stats {
@@ -138,5 +139,32 @@ impl Machine for Gatherer {
 
     fn trace(&self, line: &[Vec<u64>], limits: &Limits) -> Result<Vec<Action>, Limit> {
         self.machine.trace(line, limits)
+    }
+
+    fn knowledge(&self) -> Vec<u64> {
+        let found = self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let noticed = self.machine.knowledge();
+        let mut told = vec![self.wrong.load(Ordering::Relaxed) as u64, noticed.len() as u64];
+        told.extend(noticed);
+        told.extend([&found.drained, &found.frozen].map(|states| states.len() as u64));
+        told.extend(found.drained.iter().chain(&found.frozen).flatten().map(|&value| value as u64));
+        told
+    }
+
+    fn learn(&self, knowledge: &[u64]) {
+        let [wrong, noticed, ref rest @ ..] = *knowledge else { return };
+        let Some((noticed, rest)) = rest.split_at_checked(noticed as usize) else { return };
+        self.machine.learn(noticed);
+        if wrong != 0 {
+            self.wrong.store(true, Ordering::Relaxed);
+        }
+        let [drained, frozen, ref values @ ..] = *rest else { return };
+        let mut found = self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut values = values.iter().map(|&word| word as Value);
+        for k in 0..drained + frozen {
+            let state = values.by_ref().take(self.columns).collect();
+            let known = if k < drained { &mut found.drained } else { &mut found.frozen };
+            known.insert(state);
+        }
     }
 }

@@ -196,5 +196,5 @@ fn of_the_file(asked: &[Asked]) -> impl Iterator<Item = Asked> {
 
 /// Does the limit leave nothing for others?
 fn ends_all(limit: &Limit) -> bool {
-    matches!(limit, Limit::Time(_) | Limit::Memory(_) | Limit::Cancelled)
+    matches!(limit, Limit::Time(_) | Limit::Memory(_) | Limit::Cancelled | Limit::Lost(_))
 }

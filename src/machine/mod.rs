@@ -172,6 +172,14 @@ impl Machine for ProgramMachine {
         }
     }
 
+    fn knowledge(&self) -> Vec<u64> {
+        self.core().knowledge()
+    }
+
+    fn learn(&self, knowledge: &[u64]) {
+        self.core().learn(knowledge);
+    }
+
     fn trace(&self, line: &[Vec<u64>], limits: &Limits) -> Result<Vec<Action>, Limit> {
         match &self.0 {
             Suited::Eager(machine) => machine.trace(line, limits),

@@ -7,15 +7,17 @@
 //! found, a limit is hit, or no task is left anywhere. Invariant: a state is put into the frontier once when
 //! it is new, and again for each thread that wakes up.
 
-use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Task, Ties};
+use super::frontier::{Frontier, Ranked, RankedShare, Share, Shared, Stealing, Task, Ties, Whole};
+use super::partition::{ELSEWHERE, Together};
+use super::peers::{Exchange, Peers};
 use super::shorten::shortened;
 use super::visited::{Corner, Inserted, Offset, Visited};
 use super::{Budget, Found, Goals, Look, Machine, Order, Search, Sink, Sleep, Spent, Wanted};
 use crate::query::{Limit, Limits};
 use crossbeam_deque::{Stealer, Worker};
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Tasks that are expanded before their successors are looked up.
@@ -64,11 +66,13 @@ pub fn explore_within<M: Machine>(
     search: Search,
     budget: Budget,
 ) -> Result<Found<M::Step>, Spent<Found<M::Step>>> {
+    let exchange = search.peers.map(Peers::exchange).filter(|exchange| exchange.count() > 1);
+    let workers = if exchange.is_some() { 1 } else { search.workers.max(1) };
     let run = Run {
         machine,
         limits,
         budget,
-        search: Search { workers: search.workers.max(1), ..search },
+        search: Search { workers, ..search },
         seen: Visited::new(),
         stop: AtomicBool::new(false),
         ended: Mutex::new(Ended::default()),
@@ -78,27 +82,35 @@ pub fn explore_within<M: Machine>(
         next_look: AtomicU64::new(LOOK),
     };
     // Most searches are small: one worker ends them sooner than several could begin.
-    let alone = if run.search.workers == 1 { u64::MAX } else { LEFT_TO_ONE };
+    let alone = match exchange {
+        Some(exchange) => exchange.alone(),
+        None if workers == 1 => u64::MAX,
+        None => LEFT_TO_ONE,
+    };
     let mut desk = Desk::new(machine);
-    match search.order {
+    let together = match search.order {
         Order::BreadthFirst => {
             let left = run.begin(&mut desk, VecDeque::new(), alone);
-            run.steal(left, Worker::new_fifo);
+            run.go_on(exchange, &mut desk, left, |left| run.steal(left, Worker::new_fifo))
         }
         Order::DepthFirst => {
             let left = run.begin(&mut desk, Vec::new(), alone);
-            run.steal(left, Worker::new_lifo);
+            run.go_on(exchange, &mut desk, left, |left| run.steal(left, Worker::new_lifo))
         }
         Order::BestFirst => {
             let left = run.begin(&mut desk, Ranked::new(Ties::Older), alone);
-            run.share_ranked(left, Ties::Older, |_| true);
+            run.go_on(exchange, &mut desk, left, |left| run.share_ranked(left, Ties::Older, |_| true))
         }
         Order::Hunt => {
-            let left = run.begin(&mut desk, Ranked::new(Ties::Newer), alone);
-            run.share_ranked(left, Ties::Newer, |worker| worker % 2 == 1);
+            let goes_by_rank = |worker| worker % 2 == 1;
+            let mut left = run.begin(&mut desk, Ranked::new(Ties::Newer), alone);
+            if exchange.is_some_and(|exchange| !goes_by_rank(exchange.me())) {
+                left.forget_ranks();
+            }
+            run.go_on(exchange, &mut desk, left, |left| run.share_ranked(left, Ties::Newer, goes_by_rank))
         }
-    }
-    run.found()
+    };
+    run.found(together)
 }
 
 /// A worker that panics must not leave the others waiting for it.
@@ -113,26 +125,26 @@ impl Drop for StopOnPanic<'_> {
 }
 
 #[derive(Default)]
-struct Ended {
-    goals: Vec<(usize, Offset)>,
-    limit: Option<Limit>,
+pub(super) struct Ended {
+    pub goals: Vec<(usize, Offset)>,
+    pub limit: Option<Limit>,
     /// The budget was spent.
     spent: bool,
 }
 
-struct Run<'a, M: Machine> {
-    machine: &'a M,
-    limits: &'a Limits,
+pub(super) struct Run<'a, M: Machine> {
+    pub machine: &'a M,
+    pub limits: &'a Limits,
     budget: Budget,
-    search: Search,
-    seen: Visited,
-    stop: AtomicBool,
+    pub search: Search<'a>,
+    pub seen: Visited,
+    pub stop: AtomicBool,
     ended: Mutex<Ended>,
     transitions: AtomicU64,
     /// Tasks in all frontiers, as of the workers' last batches.
-    waiting: AtomicU64,
+    pub waiting: AtomicU64,
     /// With so many states, the goals found so far will do.
-    enough: AtomicU64,
+    pub enough: AtomicU64,
     /// With so many states, the system is asked how much memory the process has.
     next_look: AtomicU64,
 }
@@ -144,6 +156,26 @@ impl<M: Machine> Run<'_, M> {
         self.look_up(desk, &mut frontier, 0);
         self.work(desk, &mut frontier, most);
         frontier
+    }
+
+    /// Others help with what is left: other processes, or other threads of this one.
+    fn go_on<F: Whole>(
+        &self,
+        exchange: Option<&dyn Exchange>,
+        desk: &mut Desk<M>,
+        left: F,
+        by_threads: impl FnOnce(F),
+    ) -> Option<Together> {
+        match exchange {
+            Some(exchange) if left.len() > 0 && !self.stop.load(Ordering::Relaxed) => {
+                Some(self.share(exchange, desk, left))
+            }
+            Some(_) => None,
+            None => {
+                by_threads(left);
+                None
+            }
+        }
     }
 
     /// Several workers go on with what is left, on stealing queues.
@@ -196,12 +228,10 @@ impl<M: Machine> Run<'_, M> {
                 self.waiting.fetch_add(now.wrapping_sub(counted), Ordering::Relaxed);
                 counted = now;
             }
-            let begun = Instant::now();
-            let any = self.expand(desk, frontier);
-            desk.slow = begun.elapsed() >= SLOW;
-            self.seen.settle(&mut desk.corner, 0);
+            let any = self.expand_batch(desk, frontier);
             let before = self.seen.states();
             self.look_up(desk, frontier, before);
+            self.limits.progress.store(before, Ordering::Relaxed);
             if !any || self.limit_hit(before) {
                 break;
             }
@@ -211,8 +241,17 @@ impl<M: Machine> Run<'_, M> {
         self.seen.settle(&mut desk.corner, 0);
     }
 
+    /// Expands some tasks; `false` if none are left anywhere.
+    pub(super) fn expand_batch(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier) -> bool {
+        let begun = Instant::now();
+        let any = self.expand(desk, frontier);
+        desk.slow = begun.elapsed() >= SLOW;
+        self.seen.settle(&mut desk.corner, 0);
+        any
+    }
+
     /// How many tasks are taken at once.
-    fn batch(&self) -> usize {
+    pub(super) fn batch(&self) -> usize {
         match self.search.order {
             Order::BreadthFirst => BATCH,
             _ if self.seen.states() < LEFT_TO_ONE => EAGER_BATCH,
@@ -220,7 +259,6 @@ impl<M: Machine> Run<'_, M> {
         }
     }
 
-    /// Expands some tasks; `false` if none are left anywhere.
     fn expand(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier) -> bool {
         for done in 0..self.batch() {
             // Only the first task is worth waiting for.
@@ -240,8 +278,8 @@ impl<M: Machine> Run<'_, M> {
 
     /// Looks up what was found, and puts what is new into the frontier. So many states were stored before:
     /// patience is counted in whole batches, however they are sliced.
-    fn look_up(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier, before: u64) {
-        let Desk { scratch, corner, found, slots, transitions, .. } = desk;
+    pub(super) fn look_up(&self, desk: &mut Desk<M>, frontier: &mut impl Frontier, before: u64) {
+        let Desk { scratch, corner, found, slots, transitions, arrived, origins, .. } = desk;
         for slice in found.entries.chunks_mut(SLICE) {
             if !self.make_room(corner, slice.len()) {
                 return;
@@ -259,17 +297,22 @@ impl<M: Machine> Run<'_, M> {
                 let done = self.seen.insert(&table, corner, words, entry.tag, entry.parent, entry.sleep);
                 match done {
                     Inserted::Old(_) => {}
-                    Inserted::New(offset) => match self.machine.look(scratch, words) {
-                        Look::Goal(number) => {
-                            if self.reached(number, offset, before) {
-                                return;
+                    Inserted::New(offset) => {
+                        if !arrived.is_empty() && !self.adopt(offset, entry.parent, arrived, origins) {
+                            return;
+                        }
+                        match self.machine.look(scratch, words) {
+                            Look::Goal(number) => {
+                                if self.reached(number, offset, before) {
+                                    return;
+                                }
+                            }
+                            Look::Rank(rank) => {
+                                let wanted = Wanted { threads: !entry.sleep, others: true };
+                                frontier.push(Task::new(offset, wanted), rank);
                             }
                         }
-                        Look::Rank(rank) => {
-                            let wanted = Wanted { threads: !entry.sleep, others: true };
-                            frontier.push(Task::new(offset, wanted), rank);
-                        }
-                    },
+                    }
                     Inserted::Woken(offset, woken) => {
                         frontier.push(Task::new(offset, Wanted { threads: woken, others: false }), 0);
                     }
@@ -282,6 +325,20 @@ impl<M: Machine> Run<'_, M> {
         }
         *transitions += found.entries.len() as u64;
         found.clear();
+    }
+
+    /// Notes with which process the parent of a new state lies. `false` if no number is left for it.
+    #[cold]
+    fn adopt(&self, offset: Offset, parent: Option<Offset>, arrived: &[u64], origins: &mut Vec<u64>) -> bool {
+        let number = origins.len() as u64;
+        if offset.0 >= ELSEWHERE || number >= ELSEWHERE - 1 {
+            self.out_of_memory();
+            return false;
+        }
+        let parent = parent.expect("what arrives has a parent").0;
+        origins.push(arrived[(parent ^ ELSEWHERE) as usize]);
+        self.seen.set_parent(offset, Offset(ELSEWHERE | number));
+        true
     }
 
     /// Publishes what the worker has added, and sees to it that there is room for so many more. If there is
@@ -308,10 +365,11 @@ impl<M: Machine> Run<'_, M> {
 
     /// Notes a goal; `true` if no more are wanted.
     fn reached(&self, number: usize, offset: Offset, states: u64) -> bool {
-        let mut ended = self.ended.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut ended = self.ended();
         if ended.goals.iter().all(|(known, _)| *known != number) {
             ended.goals.push((number, offset));
         }
+        drop(ended);
         self.machine.reached(number);
         match self.search.goals {
             Goals::First => self.stop.store(true, Ordering::Relaxed),
@@ -323,15 +381,14 @@ impl<M: Machine> Run<'_, M> {
     }
 
     /// Has a limit been reached, or enough been found? Then the search ends.
-    fn limit_hit(&self, states: u64) -> bool {
-        self.limits.progress.store(states, Ordering::Relaxed);
+    pub(super) fn limit_hit(&self, states: u64) -> bool {
         if states >= self.enough.load(Ordering::Relaxed) {
             self.stop.store(true, Ordering::Relaxed);
             return true;
         }
         let allowed = self.limits.states.filter(|&most| states > most);
         let expired = self.limits.expired();
-        if expired.is_none() && self.is_spent(states, allowed) {
+        if expired.is_none() && self.is_spent(states, self.seen.words(), allowed) {
             self.end(|ended| ended.spent = true);
             return true;
         }
@@ -347,8 +404,8 @@ impl<M: Machine> Run<'_, M> {
     }
 
     /// Are there more states than the budget has, and did the user not allow as few?
-    fn is_spent(&self, states: u64, allowed: Option<u64>) -> bool {
-        let budget = self.budget.spent_by(states.max(self.seen.words() / LONG_STATE));
+    pub(super) fn is_spent(&self, states: u64, words: u64, allowed: Option<u64>) -> bool {
+        let budget = self.budget.spent_by(states.max(words / LONG_STATE));
         budget.is_some_and(|budget| allowed.is_none_or(|allowed| budget < allowed))
     }
 
@@ -379,34 +436,55 @@ impl<M: Machine> Run<'_, M> {
         self.waiting.load(Ordering::Relaxed) * 8 * 3
     }
 
+    pub(super) fn bytes(&self) -> u64 {
+        self.seen.bytes() + self.frontier_bytes()
+    }
+
+    pub(super) fn counted(&self) -> u64 {
+        self.transitions.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn ended(&self) -> MutexGuard<'_, Ended> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn end(&self, how: impl FnOnce(&mut Ended)) {
-        how(&mut self.ended.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        how(&mut self.ended());
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    fn found(self) -> Result<Found<M::Step>, Spent<Found<M::Step>>> {
-        let ended = self.ended.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut limit = ended.limit.clone();
+    /// What came of the search, whether this process has searched by itself or together with others.
+    fn found(self, together: Option<Together>) -> Result<Found<M::Step>, Spent<Found<M::Step>>> {
+        let Together { goals: lines, mut limit, spent, states, transitions, bytes } =
+            together.unwrap_or_else(|| self.by_itself());
+        let any = !lines.is_empty();
         let mut goals = Vec::new();
-        for &(number, goal) in &ended.goals {
-            match self.trace(goal) {
+        for (number, line) in lines {
+            let line = shortened(self.machine, line, self.limits);
+            match self.machine.trace(&line, self.limits) {
                 Ok(actions) => goals.push((number, actions)),
                 Err(reached) => limit = Some(reached),
             }
         }
-        let found = Found {
-            goals,
-            limit,
-            states: self.seen.states(),
-            transitions: self.transitions.load(Ordering::Relaxed),
-            bytes: self.seen.bytes() + self.frontier_bytes(),
-        };
-        let spent = ended.spent && ended.goals.is_empty() && ended.limit.is_none();
+        let spent = spent && !any && limit.is_none();
+        let found = Found { goals, limit, states, transitions, bytes };
         if spent { Err(Spent(found)) } else { Ok(found) }
     }
 
-    /// The decisions along the parents of a state.
-    fn trace(&self, goal: Offset) -> Result<Vec<M::Step>, Limit> {
+    fn by_itself(&self) -> Together {
+        let ended = self.ended();
+        Together {
+            goals: ended.goals.iter().map(|&(number, goal)| (number, self.line(goal))).collect(),
+            limit: ended.limit.clone(),
+            spent: ended.spent,
+            states: self.seen.states(),
+            transitions: self.counted(),
+            bytes: self.bytes(),
+        }
+    }
+
+    /// The states that lead to this one.
+    fn line(&self, goal: Offset) -> Vec<Vec<u64>> {
         let mut line = vec![goal];
         while let Some(parent) = self.seen.parent(line[line.len() - 1]) {
             line.push(parent);
@@ -416,22 +494,25 @@ impl<M: Machine> Run<'_, M> {
             self.seen.read(offset, &mut words);
             words
         };
-        let line = line.iter().rev().map(words).collect();
-        self.machine.trace(&shortened(self.machine, line, self.limits), self.limits)
+        line.iter().rev().map(words).collect()
     }
 }
 
 /// What a worker has before it.
-struct Desk<M: Machine> {
+pub(super) struct Desk<M: Machine> {
     scratch: M::Scratch,
-    corner: Corner,
+    pub corner: Corner,
     words: Vec<u64>,
-    found: Successors,
+    pub found: Successors,
     slots: Vec<u64>,
     /// The last batch took so long that the limits are looked at between tasks.
     slow: bool,
     /// Taken since they were last counted for all.
-    transitions: u64,
+    pub transitions: u64,
+    /// Where the parents of states lie that have just come from other processes.
+    pub arrived: Vec<u64>,
+    /// The same of those that were new.
+    pub origins: Vec<u64>,
 }
 
 impl<M: Machine> Desk<M> {
@@ -444,24 +525,26 @@ impl<M: Machine> Desk<M> {
             slots: Vec::new(),
             slow: false,
             transitions: 0,
+            arrived: Vec::new(),
+            origins: Vec::new(),
         }
     }
 }
 
 /// States that were found and not yet looked up.
 #[derive(Default)]
-struct Successors {
-    words: Vec<u64>,
-    entries: Vec<Entry>,
+pub(super) struct Successors {
+    pub words: Vec<u64>,
+    pub entries: Vec<Entry>,
     parent: Option<Offset>,
 }
 
-struct Entry {
-    start: usize,
-    len: usize,
+pub(super) struct Entry {
+    pub start: usize,
+    pub len: usize,
     tag: u64,
-    parent: Option<Offset>,
-    sleep: Sleep,
+    pub parent: Option<Offset>,
+    pub sleep: Sleep,
 }
 
 impl Successors {
@@ -469,13 +552,18 @@ impl Successors {
         self.words.clear();
         self.entries.clear();
     }
+
+    #[inline]
+    pub(super) fn add(&mut self, words: &[u64], sleep: Sleep, parent: Option<Offset>) {
+        let start = self.words.len();
+        self.words.extend_from_slice(words);
+        self.entries.push(Entry { start, len: words.len(), tag: 0, parent, sleep });
+    }
 }
 
 impl Sink for Successors {
     #[inline]
     fn state(&mut self, words: &[u64], sleep: Sleep) {
-        let start = self.words.len();
-        self.words.extend_from_slice(words);
-        self.entries.push(Entry { start, len: words.len(), tag: 0, parent: self.parent, sleep });
+        self.add(words, sleep, self.parent);
     }
 }

@@ -39,6 +39,12 @@ pub(crate) trait Frontier {
     fn len(&self) -> usize;
 }
 
+/// A frontier that one worker has to itself.
+pub(crate) trait Whole: Frontier {
+    /// Leaves only these tasks.
+    fn retain(&mut self, keep: impl FnMut(Task) -> bool);
+}
+
 impl Frontier for VecDeque<Task> {
     fn push(&mut self, task: Task, _: usize) {
         self.push_back(task);
@@ -48,6 +54,12 @@ impl Frontier for VecDeque<Task> {
     }
     fn len(&self) -> usize {
         VecDeque::len(self)
+    }
+}
+
+impl Whole for VecDeque<Task> {
+    fn retain(&mut self, mut keep: impl FnMut(Task) -> bool) {
+        VecDeque::retain(self, |&task| keep(task));
     }
 }
 
@@ -63,6 +75,12 @@ impl Frontier for Vec<Task> {
     }
 }
 
+impl Whole for Vec<Task> {
+    fn retain(&mut self, mut keep: impl FnMut(Task) -> bool) {
+        Vec::retain(self, |&task| keep(task));
+    }
+}
+
 /// One queue for each rank.
 #[derive(Debug)]
 pub(crate) struct Ranked {
@@ -71,6 +89,8 @@ pub(crate) struct Ranked {
     first: usize,
     len: usize,
     ties: Ties,
+    /// Whether ranks count.
+    ranks: bool,
 }
 
 /// Which of two tasks of the same rank comes first.
@@ -82,7 +102,13 @@ pub(crate) enum Ties {
 
 impl Ranked {
     pub(crate) fn new(ties: Ties) -> Ranked {
-        Ranked { queues: Vec::new(), first: 0, len: 0, ties }
+        Ranked { queues: Vec::new(), first: 0, len: 0, ties, ranks: true }
+    }
+
+    /// From now on all have the same rank.
+    pub(crate) fn forget_ranks(&mut self) {
+        let all: VecDeque<Task> = self.queues.drain(..).flatten().collect();
+        (self.queues, self.first, self.ranks) = (vec![all], 0, false);
     }
 
     /// Tasks with their ranks, lowest first.
@@ -94,6 +120,7 @@ impl Ranked {
 
 impl Frontier for Ranked {
     fn push(&mut self, task: Task, rank: usize) {
+        let rank = if self.ranks { rank } else { 0 };
         if rank >= self.queues.len() {
             self.queues.resize_with(rank + 1, VecDeque::new);
         }
@@ -117,6 +144,13 @@ impl Frontier for Ranked {
 
     fn len(&self) -> usize {
         self.len
+    }
+}
+
+impl Whole for Ranked {
+    fn retain(&mut self, mut keep: impl FnMut(Task) -> bool) {
+        self.queues.iter_mut().for_each(|queue| queue.retain(|&task| keep(task)));
+        self.len = self.queues.iter().map(VecDeque::len).sum();
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`Machine`] says what can happen; `pack` writes states down, `visited` remembers them, `frontier` says
 //! which comes next, `explore` is the loop, within a `budget` if there is one, and `shorten` makes the run
-//! that was found shorter; `cheapest` looks for the way that costs least, `cycles` for cycles. Machines know
+//! that was found shorter; with several processes (`peers`), `partition` says who has which states; `cheapest` looks for the way that costs least, `cycles` for cycles. Machines know
 //! nothing of frontiers and workers. Not here: judging runs. What comes out is a sequence of decisions;
 //! `semantics` replays it.
 
@@ -12,6 +12,8 @@ pub mod cycles;
 mod explore;
 mod frontier;
 pub mod pack;
+mod partition;
+mod peers;
 mod search;
 mod shorten;
 pub mod visited;
@@ -19,6 +21,7 @@ pub mod visited;
 pub use budget::{Budget, Spent};
 pub use cheapest::{Cheapest, Outlook, Price, Priced, cheapest};
 pub use explore::{LEFT_TO_ONE, explore, explore_within};
+pub use peers::{Arrival, Exchange, Peers};
 pub use search::{Found, Goals, Order, Search};
 
 use crate::query::{Limit, Limits};
@@ -69,6 +72,13 @@ pub trait Machine: Sync {
 
     /// A goal with this number was reached.
     fn reached(&self, _number: usize) {}
+
+    /// What was noticed on the way, and what others have noticed on theirs.
+    fn knowledge(&self) -> Vec<u64> {
+        vec![]
+    }
+
+    fn learn(&self, _knowledge: &[u64]) {}
 
     /// The decisions along a line of stored states, each found from the one before it, from an initial state
     /// on.

@@ -1,5 +1,6 @@
 //! What is a search to look for, in which order, and what came of it?
 
+use super::Peers;
 use crate::query::{Action, Limit};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,16 +16,23 @@ pub enum Order {
 
 /// How to search.
 #[derive(Clone, Copy, Debug)]
-pub struct Search {
+pub struct Search<'a> {
     pub order: Order,
     pub workers: usize,
     pub goals: Goals,
+    /// Who searches together with this process, if anybody does; then it has one worker.
+    pub peers: Option<&'a Peers>,
 }
 
-impl Search {
+impl<'a> Search<'a> {
     /// For a first goal, as long as it takes.
-    pub fn new(order: Order, workers: usize) -> Search {
-        Search { order, workers, goals: Goals::First }
+    pub fn new(order: Order, workers: usize) -> Search<'a> {
+        Search { order, workers, goals: Goals::First, peers: None }
+    }
+
+    /// The same together with others.
+    pub fn among(self, peers: Option<&'a Peers>) -> Search<'a> {
+        Search { peers, ..self }
     }
 }
 

@@ -43,6 +43,8 @@ const LAST_BLOCK: usize = 1 << 9;
 const BLOCK_SHARE: usize = 8;
 
 const TAG_BITS: u32 = 64 - OFFSET_BITS;
+/// The lowest bit of a tag.
+pub(super) const TAG_SHIFT: u32 = OFFSET_BITS;
 const FIRST_CAPACITY_BITS: u32 = 6;
 /// Smaller tables lie in the processor's caches, where a longer way to a free slot costs little.
 const LARGE_TABLE: usize = 1 << 16;
@@ -303,6 +305,12 @@ impl Visited {
     pub fn parent(&self, offset: Offset) -> Option<Offset> {
         let parent = self.record(offset)[0].load(Ordering::Relaxed) & OFFSET_MASK;
         (parent != ROOT).then_some(Offset(parent))
+    }
+
+    /// Gives a state another parent. Only its own worker knows it so far.
+    pub(super) fn set_parent(&self, offset: Offset, parent: Offset) {
+        let header = &self.record(offset)[0];
+        header.store(header.load(Ordering::Relaxed) & !OFFSET_MASK | parent.0, Ordering::Relaxed);
     }
 
     #[inline]

@@ -481,7 +481,7 @@ impl<'a> Search<'a> {
 
 /// Does the limit stand for one choice alone, so that others may still be tried?
 fn is_local(limit: &Limit) -> bool {
-    !matches!(limit, Limit::Time(_) | Limit::Memory(_) | Limit::Cancelled)
+    !matches!(limit, Limit::Time(_) | Limit::Memory(_) | Limit::Cancelled | Limit::Lost(_))
 }
 
 fn internal(wrong: Vec<Invalid>) -> Internal {

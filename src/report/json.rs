@@ -147,6 +147,7 @@ pub fn limit_name(limit: &Limit) -> &'static str {
         Limit::Memory(_) => "memory",
         Limit::States(_) => "states",
         Limit::Cancelled => "cancelled",
+        Limit::Lost(_) => "lost",
         Limit::Buffer(_) => "buffer",
         Limit::StateSize(_) => "state size",
         Limit::Iterations(_) => "iterations",

@@ -47,6 +47,7 @@ pub fn limit_reached(limit: &Limit) -> String {
         Limit::Memory(bytes) => format!("the memory limit of {} MiB was reached", bytes >> 20),
         Limit::States(count) => format!("the limit of {} was reached", count_of(*count, "state")),
         Limit::Cancelled => "the run was cancelled".to_string(),
+        Limit::Lost(what) => format!("the processes cannot go on together: {what}"),
         Limit::Buffer(bound) => {
             format!("a buffer would have held more than {}", count_of(*bound as u64, "store"))
         }

@@ -10,7 +10,7 @@ use super::known::KnownPaths;
 use super::machine::AttackMachine;
 use crate::model::{EdgeId, Program};
 use crate::query::{Act, Action, EventKind, Limit, Limits, Reductions, Stats};
-use crate::reach::{Budget, Goals, Order, Search, Spent, explore_within};
+use crate::reach::{Budget, Goals, Order, Peers, Search, Spent, explore_within};
 use std::time::Instant;
 
 /// How to look for witnesses.
@@ -21,6 +21,7 @@ pub struct OracleOptions {
     pub known: KnownPaths,
     pub reductions: Reductions,
     pub workers: usize,
+    pub peers: Option<Peers>,
     pub goals: Goals,
 }
 
@@ -86,9 +87,9 @@ impl Reply {
         if self.attacks.stores.is_empty() {
             return Ok(Ok(()));
         }
-        let OracleOptions { goals, workers, reductions, .. } = *options;
+        let OracleOptions { goals, workers, reductions, ref peers, .. } = *options;
         let machine = AttackMachine::new(program, &self.attacks, &options.known, reductions, limits)?;
-        let search = Search { goals, ..Search::new(Order::BestFirst, workers) };
+        let search = Search { goals, ..Search::new(Order::BestFirst, workers) }.among(peers.as_ref());
         let (found, spent) = match explore_within(&machine, limits, search, budget) {
             Ok(found) => (found, Ok(())),
             Err(Spent(found)) => (found, Err(Spent(()))),

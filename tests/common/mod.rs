@@ -8,6 +8,7 @@ pub(crate) mod plain;
 pub(crate) mod producer;
 pub(crate) mod random;
 pub(crate) mod robustness;
+pub(crate) mod together;
 
 use overtake::limits::Limits;
 use overtake::model::program::{ProgramParts, ThreadParts};

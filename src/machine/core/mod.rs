@@ -172,6 +172,18 @@ impl Core {
         }
     }
 
+    /// What was noticed so far, for others who search the same states.
+    pub(crate) fn knowledge(&self) -> Vec<u64> {
+        vec![self.overflowed() as u64, self.too_large() as u64, self.longest_buffer() as u64]
+    }
+
+    pub(crate) fn learn(&self, knowledge: &[u64]) {
+        let [overflowed, too_large, longest] = *knowledge else { return };
+        self.overflowed.fetch_or(overflowed != 0, Ordering::Relaxed);
+        self.too_large.fetch_or(too_large != 0, Ordering::Relaxed);
+        self.note_length(longest as usize);
+    }
+
     #[inline]
     pub(crate) fn threads(&self) -> usize {
         self.code.threads.len()

@@ -16,18 +16,19 @@ use crate::certify::{self, Confirmed, Doubt, Refuted};
 use crate::machine::{MemoryModel, ProgramMachine};
 use crate::model::{Instr, Program, ThreadId, Value};
 use crate::query::{Act, Action, Event, EventKind, Limit, Limits, Model, Race, Reductions, Stats};
-use crate::reach::{Order, Search, explore};
+use crate::reach::{Order, Peers, Search, explore};
 use crate::semantics::replay::{Stopped, follow, replay};
 use crate::semantics::sc;
 use history::{Accesses, Attacker};
 use std::time::Instant;
 
 /// How to look for a race.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RaceOptions {
     pub reductions: Reductions,
     pub order: Order,
     pub workers: usize,
+    pub peers: Option<Peers>,
 }
 
 /// What the search came to. Without a race and without a limit, the program is free of them.
@@ -81,11 +82,11 @@ impl Reply {
         options: &RaceOptions,
         limits: &Limits,
     ) -> Result<(), Doubt> {
-        let RaceOptions { reductions, order, workers } = *options;
+        let RaceOptions { reductions, order, workers, ref peers } = *options;
         let machine =
             ProgramMachine::new(&attacker.program, &attacker.goal, MemoryModel::Sc, reductions, limits)?;
         let machine = machine.ignoring_errors();
-        let found = explore(&machine, limits, Search::new(order, workers));
+        let found = explore(&machine, limits, Search::new(order, workers).among(peers.as_ref()));
         let stats = &mut self.stats;
         stats.states += found.states;
         stats.transitions += found.transitions;
