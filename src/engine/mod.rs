@@ -96,6 +96,7 @@ pub fn check(
     };
     outcome = shortest::show(program, goal, options, limits, outcome)?;
     outcome.warnings = vacuity::warnings(program, goal, limits);
+    outcome.stats.traffic = options.traffic();
     outcome.stats.time = start.elapsed();
     Ok(outcome)
 }

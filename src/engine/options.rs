@@ -1,7 +1,7 @@
 //! How is the answer looked for? What all searches have in common, and what belongs to one engine alone.
 
 use super::{Choice, ExplicitOptions, LazyOptions, Pruning};
-use crate::query::{Model, Reductions};
+use crate::query::{Model, Reductions, Traffic};
 use crate::reach::{Goals, Order, Peers};
 use crate::robust::known::KnownPaths;
 use crate::robust::oracle::OracleOptions;
@@ -72,6 +72,11 @@ impl Options {
             Choice::Auto => None,
             Choice::Only(entry) => (entry.refuses)(self),
         }
+    }
+
+    /// What has been sent to other processes so far, if there are any.
+    pub(super) fn traffic(&self) -> Option<Traffic> {
+        self.peers.as_ref().map(Peers::traffic)
     }
 
     pub(super) fn oracle(&self, goals: Goals) -> OracleOptions {

@@ -32,7 +32,12 @@ pub(crate) fn find(program: &Program, observed: &[Atom], options: &Options, limi
     let machine = match ProgramMachine::new(program, &looking_at(observed), memory, reductions, limits) {
         Ok(machine) => machine,
         Err(limit) => {
-            let stats = Stats { workers: options.workers, time: start.elapsed(), ..Stats::default() };
+            let stats = Stats {
+                workers: options.workers,
+                traffic: options.traffic(),
+                time: start.elapsed(),
+                ..Stats::default()
+            };
             return Outcomes::unsearched(options.model, limit, stats);
         }
     };
@@ -49,6 +54,7 @@ pub(crate) fn find(program: &Program, observed: &[Atom], options: &Options, limi
         words: machine.words(),
         workers: options.workers,
         longest_buffer: machine.longest_buffer(),
+        traffic: options.traffic(),
         time: start.elapsed(),
         ..Stats::default()
     };

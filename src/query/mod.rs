@@ -24,5 +24,5 @@ pub use evidence::{Against, Provenance, Race, Relation, Trace, Waiting, Witness}
 pub use goal::{Clause, Goal, Model, When, at, clause_holds};
 pub use named::NamedEvent;
 pub use reductions::{Reduction, Reductions};
-pub use stats::{AttackCount, Contest, Delay, EngineTurn, Languages, Round, Stats};
+pub use stats::{AttackCount, Contest, Delay, EngineTurn, Languages, Round, Stats, Traffic};
 pub use trace::{Act, Action, Event, EventKind, Source, Trap, delays};

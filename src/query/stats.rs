@@ -27,6 +27,8 @@ pub struct Stats {
     /// Machine words of one packed state.
     pub words: usize,
     pub workers: usize,
+    /// What went between processes, if several searched together.
+    pub traffic: Option<Traffic>,
     /// Rounds of refinement; 0 for an engine that has none.
     pub iterations: u64,
     /// What each round came to, for engines that have rounds.
@@ -42,6 +44,14 @@ pub struct Stats {
     /// For an engine whose states stand for many: what its languages came to.
     pub languages: Option<Languages>,
     pub time: Duration,
+}
+
+/// What processes that searched together sent each other, all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    pub processes: usize,
+    pub messages: u64,
+    pub bytes: u64,
 }
 
 /// What a search through sets of states, with regular languages for the contents of buffers, came to.

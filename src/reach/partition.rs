@@ -82,11 +82,22 @@ struct Post<'a> {
     words: usize,
     /// Something was sent since this process ended its round.
     sent: bool,
+    /// Of the whole search.
+    counts: Counts,
 }
 
 /// States that were sent not long ago: most successors are found more than once, and once is enough. Exact for
 /// what it has, which is what fits.
 struct Recent(Vec<u64>);
+
+/// What went out, and the batches that came in.
+#[derive(Default)]
+struct Counts {
+    batches: u64,
+    taken: u64,
+    statuses: u64,
+    words: u64,
+}
 
 const RECENT_BITS: u32 = 15;
 const RECENT_WORDS: usize = 8;
@@ -151,7 +162,9 @@ impl<M: Machine> Run<'_, M> {
         self.seen.settle(&mut desk.corner, 0);
         let (states, transitions) =
             (self.seen.states() - alone.0, desk.transitions + self.counted() - alone.1);
-        let told = [states, transitions, self.bytes()].into_iter().chain(self.machine.knowledge()).collect();
+        let Counts { batches, taken, statuses, words } = post.counts;
+        let told = [states, transitions, self.bytes(), batches, taken, statuses, words];
+        let told = told.into_iter().chain(self.machine.knowledge()).collect();
         let mut together = Together {
             goals: vec![],
             limit: None,
@@ -160,14 +173,24 @@ impl<M: Machine> Run<'_, M> {
             transitions: alone.1,
             bytes: 0,
         };
+        let mut sum = Counts::default();
         for told in round(exchange, told)? {
-            let [states, transitions, bytes, ref knowledge @ ..] = told[..] else { return Err(garbled()) };
+            let [states, transitions, bytes, batches, taken, statuses, words, ref knowledge @ ..] = told[..]
+            else {
+                return Err(garbled());
+            };
+            sum.add(Counts { batches, taken, statuses, words });
             together.states += states;
             together.transitions += transitions;
             together.bytes += bytes;
             self.machine.learn(knowledge);
         }
+        if let Some(peers) = self.search.peers {
+            peers.add_sent(sum.batches + sum.statuses, sum.words);
+        }
         match end {
+            // Should an exchange lose something, then that must not pass for a search that has ended.
+            End::Exhausted if sum.batches != sum.taken => return Err(garbled()),
             End::Exhausted | End::Enough => {}
             End::Spent => together.spent = true,
             End::Limit(limit) => together.limit = Some(limit),
@@ -261,14 +284,18 @@ impl<M: Machine> Run<'_, M> {
     fn take_in<F: Frontier>(
         &self,
         batch: &[u64],
-        post: &Post<'_>,
+        post: &mut Post<'_>,
         desk: &mut Desk<M>,
         frontier: &mut F,
     ) -> Result<(), Limit> {
         let [sender, search, ref states @ ..] = *batch else { return Err(garbled()) };
-        if search != post.search || self.stop.load(Ordering::Relaxed) {
+        if search != post.search {
+            return Err(garbled());
+        }
+        if self.stop.load(Ordering::Relaxed) {
             return Ok(());
         }
+        post.counts.taken += 1;
         let mut rest = states;
         while let [header, ref behind @ ..] = *rest {
             let len = header as usize & ((1 << LEN_BITS) - 1);
@@ -302,7 +329,10 @@ impl<M: Machine> Run<'_, M> {
             words: self.seen.words() - standing.alone_words,
             goals: ended.goals.iter().map(|&(number, offset)| (number, offset.0)).collect(),
         };
-        post.exchange.end_round(status.to_words());
+        let (status, others) = (status.to_words(), post.exchange.count() as u64 - 1);
+        post.counts.statuses += others;
+        post.counts.words += others * status.len() as u64;
+        post.exchange.end_round(status);
     }
 
     /// Is it over? Everybody decides the same.
@@ -400,7 +430,7 @@ impl<'a> Post<'a> {
     fn new(exchange: &'a dyn Exchange, search: u64) -> Post<'a> {
         let batches = (0..exchange.count()).map(|_| Batch::default()).collect();
         let recent = Recent(vec![0; RECENT_WORDS << RECENT_BITS]);
-        Post { exchange, search, batches, recent, words: 0, sent: false }
+        Post { exchange, search, batches, recent, words: 0, sent: false, counts: Counts::default() }
     }
 
     fn send_state(&mut self, to: usize, words: &[u64], tag: u64, entry: &Entry) {
@@ -430,7 +460,18 @@ impl<'a> Post<'a> {
         let batch = std::mem::take(&mut self.batches[to].0);
         self.words += batch.len();
         self.sent = true;
+        self.counts.batches += 1;
+        self.counts.words += batch.len() as u64;
         self.exchange.send(to, batch);
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.batches += other.batches;
+        self.taken += other.taken;
+        self.statuses += other.statuses;
+        self.words += other.words;
     }
 }
 

@@ -5,12 +5,14 @@
 //! What they have to say to each other goes through an [`Exchange`]: batches of words, and rounds. A process
 //! ends its round with a status, as often as it likes but not before the round before has ended everywhere; a
 //! round has ended once all have ended it and everything that they sent until then has arrived. Everybody then
-//! has the same statuses, and decides by them alone. Not here: the network. What implements the trait is
+//! has the same statuses, and decides by them alone. What others send after that arrives after it: who still waits
+//! for the end of a round must not be given, and drop, words of the search that begins behind it. Not here: the network. What implements the trait is
 //! `cluster`.
 
-use crate::query::Limit;
+use crate::query::{Limit, Traffic};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The way to the other processes.
@@ -30,7 +32,8 @@ pub trait Exchange: Send + Sync {
     /// Ends this process's round.
     fn end_round(&self, status: Vec<u64>);
 
-    /// What has arrived, in its order; waits so long if nothing has.
+    /// What has arrived, waiting so long if nothing has: the words of a round in any order, but behind the end of
+    /// the round before and in front of its own.
     fn receive(&self, wait: Duration) -> Arrival;
 }
 
@@ -50,25 +53,46 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The processes that answer a question together.
 #[derive(Clone)]
-pub struct Peers(Arc<dyn Exchange>);
+pub struct Peers {
+    exchange: Arc<dyn Exchange>,
+    sent: Arc<Sent>,
+}
+
+/// What all have sent in the searches so far.
+#[derive(Default)]
+struct Sent {
+    messages: AtomicU64,
+    words: AtomicU64,
+}
 
 impl fmt::Debug for Peers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} of {}", self.0.me(), self.0.count())
+        write!(f, "process {} of {}", self.exchange.me(), self.exchange.count())
     }
 }
 
 impl Peers {
     pub fn new(exchange: Arc<dyn Exchange>) -> Peers {
-        Peers(exchange)
+        Peers { exchange, sent: Arc::default() }
     }
 
     pub fn exchange(&self) -> &dyn Exchange {
-        &*self.0
+        &*self.exchange
     }
 
     pub fn count(&self) -> usize {
-        self.0.count()
+        self.exchange.count()
+    }
+
+    pub(super) fn add_sent(&self, messages: u64, words: u64) {
+        self.sent.messages.fetch_add(messages, Ordering::Relaxed);
+        self.sent.words.fetch_add(words, Ordering::Relaxed);
+    }
+
+    /// What has been sent in searches.
+    pub fn traffic(&self) -> Traffic {
+        let bytes = 8 * self.sent.words.load(Ordering::Relaxed);
+        Traffic { processes: self.count(), messages: self.sent.messages.load(Ordering::Relaxed), bytes }
     }
 
     /// Are all about to do the same? What the words say of it has to be the same everywhere.

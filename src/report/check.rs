@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::model::{EdgeId, Program};
 use crate::query::{
     Against, Answer, Asked, Contest, Delay, EngineTurn, Languages, Model, Proof, Provenance, Question, Round,
-    Trace, Waiting,
+    Trace, Traffic, Waiting,
 };
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -233,6 +233,10 @@ fn costs(program: &Program, outcome: &Outcome, peak_kb: Option<u64>) -> Vec<Bloc
         Fact::new("workers", s.workers),
         Fact::new("time", seconds(s.time)),
     ];
+    if let Some(Traffic { processes, messages, bytes }) = s.traffic {
+        let sent = format!("{processes}, which sent {} and {bytes} bytes", count_of(messages, "message"));
+        facts.push(Fact::new("processes", sent));
+    }
     if let Some(contest) = s.contest {
         facts.push(Fact::new("side by side", side_by_side(contest, outcome.engine)));
     }

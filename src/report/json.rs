@@ -6,7 +6,7 @@
 use super::document::Document;
 use crate::model::code::CodeCall;
 use crate::model::{Instr, Program, Value as Number};
-use crate::query::{Act, AttackCount, Event, Limit, Question, Source, Stats, Trap, Verdict};
+use crate::query::{Act, AttackCount, Event, Limit, Question, Source, Stats, Traffic, Trap, Verdict};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub fn headed(
     stats: &Stats,
     peak_kb: Option<u64>,
 ) -> Map<String, Value> {
-    object(json!({
+    let mut fields = object(json!({
         "tool": "overtake",
         "version": env!("CARGO_PKG_VERSION"),
         "file": file,
@@ -46,7 +46,11 @@ pub fn headed(
         "workers": stats.workers,
         "time_ms": milliseconds(stats.time),
         "peak_kb": peak_kb,
-    }))
+    }));
+    if let Some(Traffic { processes, messages, bytes }) = stats.traffic {
+        put(&mut fields, json!({ "processes": processes, "messages": messages, "sent_bytes": bytes }));
+    }
+    fields
 }
 
 /// Adds fields to others, in their order.

@@ -61,6 +61,7 @@ pub fn ask_within(
     let stats = Stats { workers: options.workers, ..Stats::default() };
     let mut reply = Reply { suspects: vec![], limit: None, attacks: Attacks::default(), stats };
     let searched = reply.search(program, options, budget, limits);
+    reply.stats.traffic = options.peers.as_ref().map(Peers::traffic);
     reply.stats.time = start.elapsed();
     match searched {
         Ok(Ok(())) => Ok(reply),

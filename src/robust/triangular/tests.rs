@@ -11,7 +11,7 @@ fn read(source: &str) -> Program {
 }
 
 fn options() -> RaceOptions {
-    RaceOptions { reductions: Reductions::ALL, order: Order::BreadthFirst, workers: 1 }
+    RaceOptions { reductions: Reductions::ALL, order: Order::BreadthFirst, workers: 1, peers: None }
 }
 
 fn found(source: &str) -> Option<Confirmed<Race>> {
