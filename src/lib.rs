@@ -72,6 +72,7 @@
 //! |---|---|
 //! | `cli` | what was typed, and what does it mean? The only place with files and terminals |
 //! | `report` | what do people and scripts get to see? Text, JSON, graphs |
+//! | `cluster` | how do several processes reach each other that share a search? |
 //! | `compare` | how do other tools answer, and how soon? Their commands, their outputs, the table |
 //! | [`testing`] | is it safe, robust or violated, as a test expects? |
 //! | [`temporal`] | does a model do what is asked of it, now and for ever? |
@@ -96,6 +97,8 @@ pub mod automata;
 pub mod certify;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "distributed")]
+pub mod cluster;
 #[cfg(feature = "compare")]
 pub mod compare;
 pub mod datatype;
