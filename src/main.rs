@@ -3,6 +3,7 @@
 
 use clap::Parser;
 use overtake::cli::{Cli, Exit};
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -10,5 +11,6 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("internal error: {panic}\nThis is a bug in overtake. Please report it with the program.");
     }));
-    std::panic::catch_unwind(|| cli.run()).unwrap_or(Exit::Internal).into()
+    // After a panic nothing of the command is looked at again.
+    std::panic::catch_unwind(AssertUnwindSafe(|| cli.run())).unwrap_or(Exit::Internal).into()
 }

@@ -274,6 +274,8 @@ fn prevented(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits) ->
 
 /// A run that is against the aim.
 fn counterexample(program: &Program, aim: Aim, options: &Options, limits: &Limits) -> Option<Counterexample> {
+    // Other processes write nothing, and do not ask this.
+    let options = &Options { peers: None, ..options.clone() };
     match aim {
         Aim::Robustness => match engine::robust(program, options, limits).ok()?.answer {
             Answer::Fails(witness) => Some(Counterexample::Witness(witness)),
@@ -391,7 +393,8 @@ fn check_again(task: &Task, path: &Path, args: &FenceArgs, limits: &Limits, term
         }
     };
     let asked = Wanted { list: 1, ..task.wanted.clone() };
-    match repair::repair(&again, &asked, &Allowed::default(), &task.options, limits) {
+    let options = Options { peers: None, ..task.options.clone() };
+    match repair::repair(&again, &asked, &Allowed::default(), &options, limits) {
         Ok(Repair { answer: Answer::Holds(_), .. }) => {
             if !args.search.json && !args.search.quiet {
                 let what = "read again and checked again";

@@ -3,6 +3,7 @@
 use super::compile::{self, Language};
 use super::terminal::Terminal;
 use super::{Exit, InputArgs, diagnose, includes, written};
+use crate::certify::certificate::digest;
 use crate::dve::System;
 use crate::front::formats::{self, Contents, Format, Reading};
 use crate::front::tso;
@@ -235,8 +236,33 @@ pub(crate) fn read_datatype(
     Ok((datatype, text))
 }
 
-/// The program with whatever else is known, and its warnings as they are shown.
+/// The program with whatever else is known, and its warnings as they are shown. Where several processes answer
+/// together, all have to have read the same.
 fn load(path: &Path, args: &InputArgs, limits: &Limits, color: bool) -> Result<(Loaded, String), Failure> {
+    let (loaded, warnings) = load_alone(path, args, limits, color)?;
+    if let Some(peers) = &args.peers {
+        let Loaded::Program(source) = &loaded else {
+            return Err(Failure::Said(format!("{}: DVE models are for one process", path.display())));
+        };
+        peers.agree(&fingerprint(source), "program")?;
+    }
+    Ok((loaded, warnings))
+}
+
+/// Of a program and what is asked of it.
+fn fingerprint(source: &Source) -> Vec<u64> {
+    let asked = format!("{:?} {:?}", source.program.properties(), source.program.no_hang());
+    let text = digest(&source.program) + &asked;
+    let words = text.as_bytes().chunks(8);
+    words.map(|bytes| bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))).collect()
+}
+
+fn load_alone(
+    path: &Path,
+    args: &InputArgs,
+    limits: &Limits,
+    color: bool,
+) -> Result<(Loaded, String), Failure> {
     let name = path.display().to_string();
     if path.is_dir() {
         return Err(Failure::Said(format!("{name}: this is a directory, not a program")));

@@ -10,6 +10,8 @@ mod answer;
 mod cc;
 mod certificate;
 mod check;
+#[cfg(feature = "distributed")]
+mod cluster;
 mod code;
 #[cfg(all(feature = "compare", target_os = "linux"))]
 mod compare;
@@ -22,9 +24,12 @@ mod dve;
 pub mod expectations;
 mod explore;
 mod fence;
+mod hosts;
 mod includes;
 mod input;
 mod interrupt;
+#[cfg(feature = "distributed")]
+mod joined;
 mod limits;
 mod liveness;
 mod outcomes;
@@ -41,6 +46,7 @@ use self::reductions::Without;
 use crate::engine::{Options, Pruning, ShownRun};
 use crate::front::formats::{self, Format};
 use crate::query::{Axioms, Limits, Model};
+use crate::reach::Peers;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,15 +64,28 @@ pub enum Exit {
     Internal,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(match exit {
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
             Exit::Good => 0,
             Exit::Violated => 10,
             Exit::Unknown => 5,
             Exit::BadInput => 2,
             Exit::Internal => 70,
-        })
+        }
+    }
+
+    /// What another process has ended with.
+    #[cfg(feature = "distributed")]
+    fn of_code(code: u8) -> Option<Exit> {
+        let all = [Exit::Good, Exit::Violated, Exit::Unknown, Exit::BadInput, Exit::Internal];
+        all.into_iter().find(|exit| exit.code() == code)
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
     }
 }
 
@@ -128,6 +147,9 @@ enum Command {
     #[cfg(all(feature = "compare", target_os = "linux"))]
     #[command(after_help = compare::AFTER_HELP)]
     Compare(Box<compare::CompareArgs>),
+    /// Starts several processes on this machine that answer together, to try --hosts
+    #[cfg(feature = "distributed")]
+    Cluster(cluster::ClusterArgs),
     /// Writes a completion script for a shell
     Completions { shell: clap_complete::Shell },
 }
@@ -140,7 +162,7 @@ enum When {
     Never,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 struct InputArgs {
     /// The format of the input; by default what the file's extension says
     #[arg(long, value_name = "FORMAT", value_parser = input::format_parser(formats::readable()))]
@@ -150,6 +172,9 @@ struct InputArgs {
     define: Vec<(String, String)>,
     #[command(flatten)]
     code: code::CodeArgs,
+    /// The processes that have to have read the same.
+    #[arg(skip)]
+    peers: Option<Peers>,
 }
 
 impl InputArgs {
@@ -218,6 +243,8 @@ struct SearchArgs {
     without: Without,
     #[command(flatten)]
     output: written::OutputArgs,
+    #[command(flatten)]
+    hosts: hosts::HostArgs,
     /// This is one of several files, and so named.
     #[arg(skip)]
     among_others: bool,
@@ -452,7 +479,8 @@ impl SearchArgs {
         let Without { reductions, no_static } = self.without;
         let default = self.threads.map_or_else(Options::default, Options::with_workers);
         let pruning = if no_static { Pruning::Off } else { Pruning::On };
-        Options { reductions, pruning, run: self.run(), ..default }
+        let peers = self.input.peers.clone();
+        Options { reductions, pruning, run: self.run(), peers, ..default }
     }
 
     /// With verdicts alone, nobody looks at runs.
@@ -464,7 +492,7 @@ impl SearchArgs {
     }
 
     fn limits(&self) -> Limits {
-        Limits { states: self.states, ..self.limits.limits() }
+        Limits { states: self.states, lost: self.hosts.lost.clone(), ..self.limits.limits() }
     }
 }
 
@@ -473,14 +501,16 @@ impl Cli {
     pub fn run(self) -> Exit {
         let terminal = terminal::Terminal::new(self.color, self.width);
         match self.command {
-            Command::Check(args) => definitions::shared(args, |a| &mut a.search, check::run, &terminal),
+            Command::Check(args) => hosts::run(args, check::run, &terminal),
             Command::Cc(args) => cc::run(*args, &terminal),
-            Command::Robust(args) => definitions::shared(args, |a| &mut a.search, robust::run, &terminal),
+            Command::Robust(args) => hosts::run(args, robust::run, &terminal),
             Command::Verify(args) => certificate::verify(&args, &terminal),
             Command::Explore(args) => explore::run(&args, &terminal),
             Command::Replay(args) => replay::run(&args, &terminal),
-            Command::Fence(args) => definitions::shared(args, |a| &mut a.search, fence::run, &terminal),
-            Command::Outcomes(args) => definitions::shared(args, |a| &mut a.search, outcomes::run, &terminal),
+            Command::Fence(args) => hosts::run(args, fence::run, &terminal),
+            Command::Outcomes(args) => hosts::run(args, outcomes::run, &terminal),
+            #[cfg(feature = "distributed")]
+            Command::Cluster(args) => cluster::run(&args, &terminal),
             Command::Datatype(args) => datatype::run(&args, &terminal),
             Command::Show(args) => show::run(&args, &terminal),
             Command::Convert(args) => convert::run(&args, &terminal),

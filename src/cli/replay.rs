@@ -124,11 +124,7 @@ fn with_definitions(input: &InputArgs, answer: &Value) -> InputArgs {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
     let told = answer["define"].as_object().into_iter().flatten();
     let told = told.filter(|_| input.define.is_empty()).map(|(name, value)| (name.clone(), text(value)));
-    InputArgs {
-        from: input.from,
-        define: input.define.iter().cloned().chain(told).collect(),
-        code: input.code.clone(),
-    }
+    InputArgs { define: input.define.iter().cloned().chain(told).collect(), ..input.clone() }
 }
 
 fn show(replay: &Replay, answer: &Value, args: &ReplayArgs, terminal: &Terminal) -> Exit {

@@ -172,7 +172,7 @@ impl Told {
         let limits = || interrupt.watch(args.limits());
         let define =
             expectation.define.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let input = InputArgs { from: None, define, code: Default::default() };
+        let input = InputArgs { define, ..InputArgs::default() };
         let source = match input::load_program(file, &input, &limits(), terminal.color_errors) {
             Ok((source, warnings)) => {
                 if !self.warnings.contains(&warnings) {

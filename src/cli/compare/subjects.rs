@@ -81,7 +81,7 @@ fn of_file(
 ) -> Result<Subject, String> {
     let define = with_size(&args.define, size);
     let typed = define.iter().map(|(name, value)| (name.clone(), value.to_string()));
-    let read = InputArgs { from: None, define: typed.collect(), code: Default::default() };
+    let read = InputArgs { define: typed.collect(), ..InputArgs::default() };
     // The limits are those of each run, not of the reading before them.
     let (limits, unknown) = (Limits::default(), |_: &Limit| Exit::Unknown);
     let input::Source { program, text, .. } =
