@@ -1,4 +1,4 @@
-//! The search itself: one loop, whatever the machine, the order and the number of workers.
+//! The search itself: one loop, whatever the machine, the order and the number of workers, and so one file.
 //!
 //! A task is a stored state and the threads to explore from it; `frontier` says which comes next. A worker
 //! takes tasks in batches: it expands them all, then looks their successors up, a slice at once, which hides

@@ -2,24 +2,21 @@
 //! defines gets an address of its own, behind which a library would be.
 //!
 //! With concrete addresses for everything pointers are numbers, and pointer arithmetic needs no rules. Page 0 stays
-//! empty, so that a null pointer is outside memory like any other wrong address. The linker is one algorithm, and so
-//! one file.
+//! empty, so that a null pointer is outside memory like any other wrong address.
 
+mod executable;
+mod relocate;
+
+use self::relocate::LinkedName;
 use super::bytes::{Bytes, Kind, Region};
 use super::refusal::{Refusal, Result};
 use crate::limits::Limits;
-use object::elf;
 use object::read::archive::ArchiveFile;
-use object::{
-    Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, RelocationFlags,
-    RelocationTarget, SectionIndex, SectionKind, SymbolIndex, SymbolSection,
-};
+use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Where the first section goes.
 const BASE: u64 = 0x1000;
-/// Position-independent executables are moved here, as they are by default without randomisation.
-const PIE_BASE: u64 = 0x40_0000;
 /// What a library's function or variable takes of the addresses.
 const LIBRARY_BYTES: u64 = 64;
 /// Images are no larger than this, so that addresses stay below 2^31 whatever relocations ask for.
@@ -212,25 +209,6 @@ struct Linker<'a> {
     of_libraries: HashMap<String, u64>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum LinkedName {
-    Address,
-    /// How far from a thread's own pointer.
-    Offset,
-    /// A pair: which module, and how far.
-    Pair,
-}
-
-/// What a relocation is about.
-struct RelocationTo {
-    /// Tells it from others.
-    key: String,
-    address: u64,
-    size: u64,
-    /// How far behind the thread-local block's beginning, if it is in there.
-    thread_local: Option<u64>,
-}
-
 impl<'a> Linker<'a> {
     fn new(with: &'a Linking<'a>) -> Linker<'a> {
         let image = Image {
@@ -402,50 +380,6 @@ impl<'a> Linker<'a> {
         self.image.symbols.insert(name.to_string(), symbol);
     }
 
-    fn target(&mut self, unit: &Unit, target: RelocationTarget) -> Result<RelocationTo> {
-        let wrong = || Refusal::new(format!("{}: a relocation names nothing", unit.name));
-        let index = match target {
-            RelocationTarget::Symbol(index) => index,
-            RelocationTarget::Absolute => {
-                return Ok(RelocationTo { key: String::new(), address: 0, size: 0, thread_local: None });
-            }
-            _ => return Err(wrong()),
-        };
-        let symbol = unit.file.symbol_by_index(index).map_err(|_| wrong())?;
-        let name = symbol.name().unwrap_or_default();
-        let key = if symbol.is_local() { format!("{}#{}", unit.name, index.0) } else { name.to_string() };
-        let size = symbol.size();
-        let found =
-            |address, thread_local| Ok(RelocationTo { key: key.clone(), address, size, thread_local });
-        // A weak definition gives way to another one, wherever it is used.
-        let others = if symbol.is_local() { None } else { self.image.symbols.get(name) };
-        if let Some(other) = others.filter(|other| other.is_global) {
-            return found(other.address, None);
-        }
-        match symbol.section() {
-            SymbolSection::Section(section) => match unit.sections.get(&section) {
-                Some(start) => found(start.wrapping_add(symbol.address()), None),
-                None => match unit.thread_local.get(&section) {
-                    Some(start) => found(0, Some(start + symbol.address())),
-                    // What is not loaded, such as debug information, counts from the beginning of its section.
-                    None => found(symbol.address(), None),
-                },
-            },
-            SymbolSection::Absolute => found(symbol.address(), None),
-            SymbolSection::Undefined => {
-                if let Some((_, at, _)) = self.image.thread_local.names.iter().find(|(n, ..)| n == name) {
-                    return found(0, Some(*at));
-                }
-                if symbol.is_weak() && !(self.with.known)(name) {
-                    return found(0, None);
-                }
-                let address = self.library(name)?;
-                found(address, None)
-            }
-            _ => Err(wrong()),
-        }
-    }
-
     /// The address that stands for what a library defines.
     fn library(&mut self, name: &str) -> Result<u64> {
         if let Some(known) = self.of_libraries.get(name) {
@@ -457,265 +391,10 @@ impl<'a> Linker<'a> {
         Ok(at)
     }
 
-    fn relocate(&mut self, unit: &Unit) -> Result<()> {
-        let mut debug = DebugSections::new();
-        for section in unit.file.sections() {
-            let name = section.name().unwrap_or_default().to_string();
-            let at = unit.sections.get(&section.index()).copied();
-            let own = unit.thread_local.get(&section.index()).copied();
-            let is_debug = name.starts_with(".debug_");
-            if at.is_none() && own.is_none() && !is_debug {
-                continue;
-            }
-            let mut data = if is_debug { section.data().unwrap_or_default().to_vec() } else { Vec::new() };
-            for (offset, relocation) in section.relocations() {
-                self.with.limits.spend(16)?;
-                let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
-                if r_type == elf::R_X86_64_NONE {
-                    continue;
-                }
-                let target = self.target(unit, relocation.target())?;
-                let place = at.unwrap_or(0).wrapping_add(offset);
-                let refused = |r: Refusal| if at.is_some() { r.at(place) } else { r };
-                let value = self.value(r_type, &target, relocation.addend(), place).map_err(refused);
-                let (value, length) = match value {
-                    Ok(value) => value,
-                    Err(_) if is_debug => continue,
-                    Err(wrong) => return Err(wrong),
-                };
-                let bytes = &value.to_le_bytes()[..usize::from(length)];
-                match (at, own) {
-                    (Some(_), _) => {
-                        if offset.saturating_add(u64::from(length)) > section.size() {
-                            return Err(Refusal::new(format!(
-                                "{}: a relocation is outside {name}",
-                                unit.name
-                            )));
-                        }
-                        self.image.bytes.write(place, bytes);
-                    }
-                    (None, Some(start)) => put(&mut self.image.thread_local.bytes, start + offset, bytes),
-                    (None, None) => put(&mut data, offset, bytes),
-                }
-            }
-            if is_debug {
-                debug.insert(name.clone(), data);
-            }
-            if let Some(at) = at.filter(|_| name.starts_with(".init_array")) {
-                self.gather(at, section.size());
-            }
-        }
-        self.image.debug.push(debug);
-        Ok(())
-    }
-
     fn gather(&mut self, at: u64, size: u64) {
         let entries = (0..size / 8).filter_map(|n| self.image.bytes.number(at + 8 * n, 8));
         let entries: Vec<u64> = entries.filter(|entry| *entry != 0).collect();
         self.image.constructors.extend(entries);
-    }
-
-    /// What a relocation writes, and in how many bytes.
-    fn value(
-        &mut self,
-        kind: elf::RelocationType,
-        target: &RelocationTo,
-        addend: i64,
-        place: u64,
-    ) -> Result<(u64, u8)> {
-        let sum = |a: u64, b: i64| a.wrapping_add_signed(b);
-        let offset = |at: u64, size: u64| at.wrapping_sub(size);
-        let whole = self.image.thread_local.size;
-        let own = || {
-            let why = format!("`{}` is used as a thread-local variable, and no file defines it", target.key);
-            target.thread_local.ok_or_else(|| Refusal::new(why))
-        };
-        Ok(match kind {
-            elf::R_X86_64_64 => match target.thread_local {
-                Some(at) => (sum(at, addend), 8),
-                None => (sum(target.address, addend), 8),
-            },
-            elf::R_X86_64_32 | elf::R_X86_64_32S => (sum(target.address, addend), 4),
-            elf::R_X86_64_16 => (sum(target.address, addend), 2),
-            elf::R_X86_64_8 => (sum(target.address, addend), 1),
-            elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => (sum(target.address, addend).wrapping_sub(place), 4),
-            elf::R_X86_64_PC64 => (sum(target.address, addend).wrapping_sub(place), 8),
-            elf::R_X86_64_SIZE32 => (sum(target.size, addend), 4),
-            elf::R_X86_64_SIZE64 => (sum(target.size, addend), 8),
-            elf::R_X86_64_TPOFF32 => (sum(offset(own()?, whole), addend), 4),
-            elf::R_X86_64_TPOFF64 => (sum(offset(own()?, whole), addend), 8),
-            elf::R_X86_64_DTPOFF32 => (sum(target.thread_local.unwrap_or(0), addend), 4),
-            elf::R_X86_64_DTPOFF64 => (sum(target.thread_local.unwrap_or(0), addend), 8),
-            elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX => {
-                let entry = self.entry(LinkedName::Address, &target.key, &[target.address])?;
-                (sum(entry, addend).wrapping_sub(place), 4)
-            }
-            elf::R_X86_64_GOTTPOFF => {
-                let entry = self.entry(LinkedName::Offset, &target.key, &[offset(own()?, whole)])?;
-                (sum(entry, addend).wrapping_sub(place), 4)
-            }
-            // `__tls_get_addr` adds the second word to the thread's pointer.
-            elf::R_X86_64_TLSGD => {
-                let entry = self.entry(LinkedName::Pair, &target.key, &[1, offset(own()?, whole)])?;
-                (sum(entry, addend).wrapping_sub(place), 4)
-            }
-            elf::R_X86_64_TLSLD => {
-                let entry = self.entry(LinkedName::Pair, "", &[1, offset(0, whole)])?;
-                (sum(entry, addend).wrapping_sub(place), 4)
-            }
-            other => {
-                let why = format!("a relocation of kind {} is not covered", other.0);
-                return Err(Refusal::new(why).help("compile without -mcmodel=large and -mtls-dialect=gnu2"));
-            }
-        })
-    }
-
-    /// The entry of the table of addresses.
-    fn entry(&mut self, wanted: LinkedName, key: &str, words: &[u64]) -> Result<u64> {
-        let key = (wanted, key.to_string());
-        if let Some(known) = self.got.get(&key) {
-            return Ok(*known);
-        }
-        let at = self.room(8 * words.len() as u64, 8, Kind::Constants)?;
-        for (n, word) in words.iter().enumerate() {
-            self.image.bytes.write_number(at + 8 * n as u64, *word, 8);
-        }
-        self.got.insert(key, at);
-        Ok(at)
-    }
-
-    /// An executable, or a shared object, which the linker has laid out.
-    fn executable(mut self, unit: &Unit) -> Result<Image> {
-        let file = &unit.file;
-        let lowest = file.segments().map(|s| s.address()).min().unwrap_or(0);
-        let base = if lowest < BASE { PIE_BASE } else { 0 };
-        for segment in file.segments() {
-            let (start, size) = (base + segment.address(), segment.size());
-            let end = start.checked_add(size).filter(|end| *end < MOST);
-            let Some(end) = end else {
-                return Err(Refusal::new(format!("{}: a segment does not fit below {MOST:#x}", unit.name)));
-            };
-            if size == 0 || self.image.bytes.region(start).is_some() {
-                continue;
-            }
-            let permissions = segment.permissions();
-            let kind = match (permissions.writable(), permissions.executable()) {
-                (_, true) => Kind::Code,
-                (true, false) => Kind::Data,
-                (false, false) => Kind::Constants,
-            };
-            self.image.bytes.add_region(Region { start, end, kind });
-            self.next = self.next.max(end);
-            let data = segment.data().map_err(|e| Refusal::new(format!("{}: {e}", unit.name)))?;
-            self.with.limits.spend(data.len())?;
-            self.image.bytes.write(start, data);
-        }
-        self.next = self.next.next_multiple_of(BASE);
-        self.executable_thread_local(file, base);
-        for symbol in file.symbols().chain(file.dynamic_symbols()) {
-            let Ok(name) = symbol.name() else { continue };
-            if !symbol.is_definition() || name.is_empty() {
-                continue;
-            }
-            if symbol.kind() == object::SymbolKind::Tls {
-                let own = (name.to_string(), symbol.address(), symbol.size());
-                self.image.thread_local.names.push(own);
-                continue;
-            }
-            let (address, size) = (base + symbol.address(), symbol.size());
-            let is_code = symbol.kind() == object::SymbolKind::Text;
-            let is_global = symbol.is_global();
-            if (self.with.known)(name) && is_code {
-                self.image.libraries.insert(address, name.to_string());
-            }
-            if is_global || !self.image.symbols.contains_key(name) {
-                self.add(name, Symbol { address, size, is_code, is_global });
-            }
-        }
-        self.dynamic(unit, base)?;
-        let mut debug = DebugSections::new();
-        for section in file.sections() {
-            let name = section.name().unwrap_or_default();
-            if name.starts_with(".debug_") {
-                debug.insert(name.to_string(), section.data().unwrap_or_default().to_vec());
-            }
-            if name == ".init_array" && self.image.symbols.contains_key("main") {
-                self.gather(base + section.address(), section.size());
-            }
-        }
-        // The linker's own constructor registers what only the end of the process looks at.
-        let own = self.image.symbols.get("frame_dummy").map(|s| s.address);
-        self.image.constructors.retain(|at| Some(*at) != own);
-        self.image.debug.push(debug);
-        self.image.entry = Some(base + file.entry());
-        self.finish()
-    }
-
-    fn executable_thread_local(&mut self, file: &ElfFile, base: u64) {
-        let sections =
-            file.sections().filter(|s| matches!(s.kind(), SectionKind::Tls | SectionKind::UninitializedTls));
-        let sections: Vec<_> = sections.collect();
-        let Some(start) = sections.iter().map(|s| s.address()).min() else { return };
-        let end = sections.iter().map(|s| s.address().saturating_add(s.size())).max().unwrap_or(start);
-        let own = &mut self.image.thread_local;
-        own.size = (end - start).min(1 << 20).next_multiple_of(64);
-        let bytes = &self.image.bytes;
-        let of_file =
-            sections.iter().filter(|s| s.kind() == SectionKind::Tls).map(|s| s.address() + s.size()).max();
-        own.bytes = bytes.slice(base + start, of_file.map_or(0, |last| (last - start) as usize));
-    }
-
-    fn dynamic(&mut self, unit: &Unit, base: u64) -> Result<()> {
-        let Some(relocations) = unit.file.dynamic_relocations() else { return Ok(()) };
-        let whole = self.image.thread_local.size;
-        for (offset, relocation) in relocations {
-            self.with.limits.spend(16)?;
-            let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
-            let place = base.wrapping_add(offset);
-            let symbol = match relocation.target() {
-                RelocationTarget::Symbol(index) if index != SymbolIndex(0) => {
-                    let table = unit.file.dynamic_symbol_table();
-                    table.and_then(|t| object::ObjectSymbolTable::symbol_by_index(&t, index).ok())
-                }
-                _ => None,
-            };
-            let name = symbol.as_ref().and_then(|s| s.name().ok()).unwrap_or_default().to_string();
-            let address = match &symbol {
-                Some(s) if s.is_definition() => base + s.address(),
-                Some(s) if s.is_weak() && !(self.with.known)(&name) => 0,
-                Some(_) => self.library(&name)?,
-                None => 0,
-            };
-            let addend = relocation.addend();
-            let value = match r_type {
-                elf::R_X86_64_RELATIVE => base.wrapping_add_signed(addend),
-                elf::R_X86_64_GLOB_DAT | elf::R_X86_64_JUMP_SLOT => address,
-                elf::R_X86_64_64 => address.wrapping_add_signed(addend),
-                elf::R_X86_64_TPOFF64 => {
-                    let at = symbol.as_ref().map_or(0, |s| s.address());
-                    at.wrapping_add_signed(addend).wrapping_sub(whole)
-                }
-                elf::R_X86_64_DTPMOD64 => 1,
-                elf::R_X86_64_DTPOFF64 => symbol.as_ref().map_or(0, |s| s.address()).wrapping_sub(whole),
-                // Its value is the library's: whoever reads it is told.
-                elf::R_X86_64_COPY | elf::R_X86_64_NONE => continue,
-                // Chooses by processor among functions of a static library, which are known by name.
-                elf::R_X86_64_IRELATIVE => continue,
-                other => {
-                    let why = format!("a relocation of kind {} is not covered", other.0);
-                    return Err(Refusal::new(why).at(place));
-                }
-            };
-            self.image.bytes.write_number(place, value, 8);
-        }
-        Ok(())
-    }
-}
-
-fn put(data: &mut [u8], offset: u64, bytes: &[u8]) {
-    let start = usize::try_from(offset).unwrap_or(usize::MAX);
-    if let Some(room) = start.checked_add(bytes.len()).and_then(|end| data.get_mut(start..end)) {
-        room.copy_from_slice(bytes);
     }
 }
 
