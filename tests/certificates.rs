@@ -14,7 +14,7 @@ use overtake::engine::certificate::{self, Uncertified};
 use overtake::engine::{self, Options};
 use overtake::model::program::ProgramParts;
 use overtake::model::{Addr, Instr, Loc, Program, ThreadId};
-use overtake::past::{self, Exchange};
+use overtake::past::{self, Interchange};
 use overtake::query::{Answer, Goal, Limits, Model};
 use overtake::semantics::State;
 use proptest::prelude::*;
@@ -309,7 +309,7 @@ fn tampered(Shown(program): &Shown, aim: &mut Aim, model: Model) -> Result<(), T
     let plain = [(Stops::All, Joining::Exact), (Stops::Few, Joining::Segments)];
     let produced = plain.into_iter().filter_map(|how| produce(program, &goal, model, how, MOST_IDEALS / 4));
     // That of the engine may have a symmetry, and there is none of a program that is not safe.
-    let proved = past::prove(program, &goal, Exchange::Allowed, &bounded()).ok().flatten();
+    let proved = past::prove(program, &goal, Interchange::Allowed, &bounded()).ok().flatten();
     let proved = proved.filter(|_| model == Model::Tso);
     for whole in produced.chain(proved) {
         // Without its forbidden states, the set of a violated program is all the more tempting.

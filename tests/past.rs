@@ -14,7 +14,7 @@ use overtake::certify::{self, invariant};
 use overtake::engine::{self, Choice, Options, PAST, Pruning};
 use overtake::front::{rmm, trencher, tso};
 use overtake::model::Program;
-use overtake::past::{Exchange, Keep, Level, Readers, Seen, prove};
+use overtake::past::{Interchange, Keep, Level, Readers, Seen, prove};
 use overtake::query::{Answer, Goal, Limit, Limits, Model, Question, Reductions};
 use overtake::reach::Budget;
 use proptest::prelude::*;
@@ -65,7 +65,7 @@ fn levels_agree(program: &Program, plain: Naive) -> Result<(), TestCaseError> {
 /// If a proof is found, the program is safe, and a judge that knows nothing of the search accepts it.
 fn proofs_hold(program: &Program, plain: Naive) -> Result<(), TestCaseError> {
     let (goal, limits) = (Goal::of(program), Limits { states: Some(FEW), ..Limits::default() });
-    for exchange in [Exchange::Allowed, Exchange::Not] {
+    for exchange in [Interchange::Allowed, Interchange::Not] {
         match prove(program, &goal, exchange, &limits) {
             Ok(Some(invariant)) => {
                 prop_assert!(plain != Naive::Violated, "{exchange:?}: proved, and violated");

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 
 /// Whether one state may stand for those in which threads have changed places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exchange {
+pub enum Interchange {
     Allowed,
     Not,
 }
@@ -28,14 +28,14 @@ pub enum Exchange {
 pub fn prove(
     program: &Program,
     goal: &Goal,
-    exchange: Exchange,
+    exchange: Interchange,
     limits: &Limits,
 ) -> Result<Option<Invariant>, Limit> {
     let reductions = Reductions {
         steps: true,
         liveness: true,
         packing: true,
-        symmetry: exchange == Exchange::Allowed,
+        symmetry: exchange == Interchange::Allowed,
         ..Reductions::NONE
     };
     let mut readers = Readers::new(program, goal, Level::Joined, reductions, Keep::All, limits)?;

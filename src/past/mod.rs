@@ -20,6 +20,6 @@ mod step;
 mod table;
 
 pub use ideal::Level;
-pub use invariant::{Exchange, prove};
+pub use invariant::{Interchange, prove};
 pub use machine::Keep;
 pub use readers::{Readers, Seen};

@@ -10,7 +10,7 @@ mod closed;
 use crate::certify::certificate::{About, Certificate, Grounds};
 use crate::certify::witness::flush_of;
 use crate::certify::{Doubt, Outcome, Robustness};
-use crate::past::{self, Exchange};
+use crate::past::{self, Interchange};
 use crate::query::{Action, Answer, Event, Limit, Limits, Model};
 use thiserror::Error;
 
@@ -53,7 +53,7 @@ pub fn of_outcome(about: &About<'_>, outcome: &Outcome, limits: &Limits) -> Resu
         (Answer::Fails(trace), _) => Grounds::Run(trace.model, decisions(&trace.events)),
         (Answer::Holds(_), Model::Sc) => Grounds::Invariant(closed::under_sc(program, &goal, limits)?),
         (Answer::Holds(_), Model::Tso) => {
-            let invariant = past::prove(program, &goal, Exchange::Allowed, limits)?;
+            let invariant = past::prove(program, &goal, Interchange::Allowed, limits)?;
             let none = || Uncertified::Refused("lagging readers find the goal within reach".to_string());
             Grounds::Invariant(invariant.ok_or_else(none)?)
         }
