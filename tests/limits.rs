@@ -280,7 +280,16 @@ fn long_models_and_runs_are_done_with_soon() {
     let moves = moves.trim_end().trim_end_matches(',');
     let model =
         format!("int x = 0;\nprocess P {{ state q0{states};\ninit q0;\ntrans {moves};\n}}\nsystem async;\n");
-    for (name, source) in [("limits-straight.tso", straight), ("limits-line.dve", model)] {
+    let asserts = format!("shared x\nthread p\nload r, [x]\n{}end\n", each(&|k| format!("assert r < {k}\n")));
+    let properties =
+        format!("shared x\nthread p\nload r, [x]\nend\n{}", each(&|k| format!("forbid p.r == {k}\n")));
+    let files = [
+        ("limits-straight.tso", straight),
+        ("limits-line.dve", model),
+        ("limits-asserts.tso", asserts),
+        ("limits-properties.tso", properties),
+    ];
+    for (name, source) in files {
         let path = file(name, source.as_bytes());
         let path = path.to_str().expect("the folder for tests has a plain name");
         let start = Instant::now();

@@ -10,7 +10,7 @@ use crate::certify::certificate::About;
 use crate::engine::{self, Choice, ExplicitOptions, Form, LazyOptions, Options, PropertyOutcomes};
 use crate::model::Program;
 use crate::model::formula::StatedFormula;
-use crate::query::{Asked, Goal, Limit, Limits, Model, Question};
+use crate::query::{Asked, AskedTexts, Goal, Limit, Limits, Model, Question};
 use crate::reach::Order;
 use crate::report;
 use crate::report::liveness::{LivenessAsked, StatedAnswer};
@@ -178,7 +178,7 @@ fn pick<'a>(
     wanted: &str,
 ) -> Result<(usize, AnyProperty<'a>), String> {
     let is_it = |property: &AnyProperty| match property {
-        AnyProperty::States(Asked::NoHang) => Asked::NoHang.text(program) == wanted,
+        AnyProperty::States(Asked::NoHang) => AskedTexts::of(program).text(Asked::NoHang) == wanted,
         _ => property.name(program) == Some(wanted),
     };
     let named = all.iter().position(is_it);

@@ -11,6 +11,7 @@ use crate::analysis::interval;
 use crate::certify::{self, Outcome};
 use crate::model::{Program, PropertyKind};
 use crate::query::{Answer, Asked, Limit, Limits, Model, Verdict, question};
+use std::collections::HashMap;
 
 /// What was found out.
 #[derive(Clone, Debug)]
@@ -184,7 +185,8 @@ impl Rounds<'_> {
         };
         let worst = Outcome { stats, warnings: cost.warnings.clone(), ..worst.clone() };
         told.retain(|told| told.0 != Asked::Errors || verdict(told) == Verdict::Fails);
-        told.sort_by_key(|(of, _)| asked.iter().position(|a| a == of).unwrap_or(asked.len()));
+        let places: HashMap<Asked, usize> = asked.iter().enumerate().map(|(k, a)| (*a, k)).collect();
+        told.sort_by_key(|(of, _)| places.get(of).copied().unwrap_or(asked.len()));
         PropertyOutcomes { each: told, worst, hanging: None }
     }
 }

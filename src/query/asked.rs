@@ -4,8 +4,8 @@
 use super::evidence::{Against, Trace};
 use super::goal::Goal;
 use super::trace::Trap;
-use crate::model::{Instr, Program, PropertyKind};
-use std::collections::BTreeSet;
+use crate::model::{Edge, Instr, Program, PropertyKind, Thread};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Asked {
@@ -60,23 +60,39 @@ impl Asked {
         }
     }
 
-    /// As the file has it.
-    pub fn text(self, program: &Program) -> String {
-        match self {
-            Asked::Property(k) => program.properties()[k].show(program),
+    /// Is it a question after something, so that finding it is what was asked for?
+    pub fn is_wish(self, program: &Program) -> bool {
+        matches!(self, Asked::Property(k) if program.properties()[k].kind == PropertyKind::Exists)
+    }
+}
+
+/// What is asked, as the file has it.
+pub struct AskedTexts<'a> {
+    program: &'a Program,
+    /// The first assert of each line.
+    asserts: HashMap<u32, (&'a Thread, &'a Edge)>,
+}
+
+impl<'a> AskedTexts<'a> {
+    pub fn of(program: &'a Program) -> AskedTexts<'a> {
+        let edges = program.threads().iter().flat_map(|t| t.edges().map(move |(_, e)| (t, e)));
+        let mut asserts = HashMap::new();
+        for (thread, edge) in edges.filter(|(_, e)| matches!(e.instr, Instr::Assert(_))) {
+            asserts.entry(edge.line).or_insert((thread, edge));
+        }
+        AskedTexts { program, asserts }
+    }
+
+    pub fn text(&self, asked: Asked) -> String {
+        match asked {
+            Asked::Property(k) => self.program.properties()[k].show(self.program),
             Asked::Asserts(line) => {
-                let mut asserts = program.threads().iter().flat_map(|t| t.edges().map(move |(_, e)| (t, e)));
-                let first = asserts.find(|(_, e)| e.line == line && matches!(e.instr, Instr::Assert(_)));
-                first.map_or("assert".to_string(), |(thread, edge)| program.words(thread, edge))
+                let first = self.asserts.get(&line);
+                first.map_or("assert".to_string(), |(thread, edge)| self.program.words(thread, edge))
             }
             Asked::NoHang => "no hang".to_string(),
             Asked::Errors => "no division by zero, no access outside memory".to_string(),
         }
-    }
-
-    /// Is it a question after something, so that finding it is what was asked for?
-    pub fn is_wish(self, program: &Program) -> bool {
-        matches!(self, Asked::Property(k) if program.properties()[k].kind == PropertyKind::Exists)
     }
 }
 
@@ -91,6 +107,7 @@ fn assert_lines(program: &Program) -> BTreeSet<u32> {
 /// its runs are runs of the program. Errors of threads count where they are asked about, and where asserts
 /// are, which cannot be told from them beforehand.
 pub fn question(program: &Program, asked: &[Asked]) -> (Option<Program>, Goal) {
+    let asked: HashSet<Asked> = asked.iter().copied().collect();
     let Goal { mut clauses, .. } = Goal::of(program);
     clauses.retain(|c| asked.contains(&Asked::Property(c.property)));
     let ignores_errors = asked.iter().all(|a| matches!(a, Asked::Property(_) | Asked::NoHang));

@@ -18,7 +18,7 @@ mod trace;
 
 pub use crate::limits::{Limit, Limits};
 pub use answer::{Answer, Outcomes, Proof, Question, Verdict};
-pub use asked::{Asked, question};
+pub use asked::{Asked, AskedTexts, question};
 pub use axioms::Axioms;
 pub use evidence::{Against, Provenance, Race, Relation, Trace, Waiting, Witness};
 pub use goal::{Clause, Goal, Model, When, at, clause_holds};

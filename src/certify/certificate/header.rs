@@ -3,7 +3,7 @@
 
 use super::{About, Unreadable};
 use crate::model::Program;
-use crate::query::{Model, Question, Verdict};
+use crate::query::{AskedTexts, Model, Question, Verdict};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -36,6 +36,7 @@ impl Header {
     pub(super) fn of(about: &About<'_>, question: Question, verdict: Verdict, model: Model) -> Header {
         let About { program, define, property } = *about;
         let asked = if question == Question::Check { about.asked().unwrap_or_default() } else { vec![] };
+        let texts = AskedTexts::of(program);
         Header {
             version: env!("CARGO_PKG_VERSION").to_string(),
             command: question.command().to_string(),
@@ -44,7 +45,7 @@ impl Header {
             program: digest(program),
             define: define.iter().cloned().collect(),
             property,
-            properties: asked.iter().map(|asked| asked.text(program)).collect(),
+            properties: asked.iter().map(|asked| texts.text(*asked)).collect(),
         }
     }
 

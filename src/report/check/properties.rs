@@ -3,33 +3,35 @@
 use super::{Answers, against, delay_fields};
 use crate::certify::Outcome;
 use crate::model::Program;
-use crate::query::{Answer, Asked, Model, Question};
+use crate::query::{Answer, Asked, AskedTexts, Model, Question};
 use crate::report::document::Block;
 use crate::report::json;
 use crate::report::table::{Align, Cell, Table, Tone};
 use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
 
 /// All verdicts, and then what they rest on.
 pub(crate) fn explanation(answers: &Answers<'_>) -> Vec<Block> {
     let Answers { program, each, formulas, .. } = *answers;
-    let mut blocks = vec![Block::Table(table(program, each, formulas))];
-    let mut told: Vec<String> = Vec::new();
+    let all = AllAsked::of(program, formulas);
+    let mut blocks = vec![Block::Table(table(&all, each))];
+    let mut told: HashSet<String> = HashSet::new();
     for (asked, outcome) in each {
         let fails = matches!(outcome.answer, Answer::Fails(_));
         if fails {
-            blocks.push(Block::line(format!("Property {}:", number(program, *asked, formulas))));
+            blocks.push(Block::line(format!("Property {}:", all.number(*asked))));
         }
         // What holds together is told once.
         let why = answers.reason(*asked, outcome);
-        if fails || !told.contains(&why) {
+        if told.insert(why) || fails {
             blocks.extend(answers.explanation(*asked, outcome));
         }
-        told.push(why);
     }
     blocks
 }
 
-fn table(program: &Program, each: &[(Asked, Outcome)], formulas: &[u32]) -> Table {
+fn table(all: &AllAsked<'_>, each: &[(Asked, Outcome)]) -> Table {
+    let program = all.program;
     let mut table = Table::new(vec![Align::Right, Align::Right, Align::Left, Align::Left, Align::Left]);
     let heads = ["", "line", "", "", ""];
     table.row(heads.map(|head| Cell::new(head, Tone::Quiet)).to_vec());
@@ -40,10 +42,10 @@ fn table(program: &Program, each: &[(Asked, Outcome)], formulas: &[u32]) -> Tabl
             line => line.to_string(),
         };
         table.row(vec![
-            Cell::new(number(program, *asked, formulas).to_string(), Tone::Head),
+            Cell::new(all.number(*asked).to_string(), Tone::Head),
             Cell::new(line, Tone::Quiet),
             Cell::new(asked.name(program).unwrap_or_default(), Tone::Head),
-            Cell::new(asked.text(program), Tone::Plain),
+            Cell::new(all.texts.text(*asked), Tone::Plain),
             Cell::new(words, tone),
         ]);
     }
@@ -55,12 +57,27 @@ fn line(program: &Program, asked: Asked) -> u32 {
     program.place(asked.line(program)).line
 }
 
-/// From 1 on, in the order of the file; errors of threads come last.
-fn number(program: &Program, asked: Asked, formulas: &[u32]) -> usize {
-    let all = Asked::of(program);
-    match all.iter().position(|a| *a == asked) {
-        Some(own) => 1 + own + formulas.iter().filter(|&&line| line < asked.line(program)).count(),
-        None => 1 + all.len() + formulas.len(),
+/// All that the file asks.
+struct AllAsked<'a> {
+    program: &'a Program,
+    texts: AskedTexts<'a>,
+    numbers: HashMap<Asked, usize>,
+    /// How many there are, formulas too.
+    count: usize,
+}
+
+impl<'a> AllAsked<'a> {
+    fn of(program: &'a Program, formulas: &[u32]) -> AllAsked<'a> {
+        let all = Asked::of(program);
+        let count = all.len() + formulas.len();
+        let before = |asked: Asked| formulas.iter().filter(|&&line| line < asked.line(program)).count();
+        let numbers = all.into_iter().enumerate().map(|(k, asked)| (asked, 1 + k + before(asked))).collect();
+        AllAsked { program, texts: AskedTexts::of(program), numbers, count }
+    }
+
+    /// From 1 on, in the order of the file; errors of threads come last.
+    fn number(&self, asked: Asked) -> usize {
+        self.numbers.get(&asked).copied().unwrap_or(1 + self.count)
     }
 }
 
@@ -93,12 +110,13 @@ fn only_under_tso(outcome: &Outcome) -> Option<bool> {
 /// One object for each property.
 pub(crate) fn fields(answers: &Answers<'_>) -> Value {
     let Answers { program, each, formulas, .. } = *answers;
+    let all = AllAsked::of(program, formulas);
     let one = |(asked, outcome): &(Asked, Outcome)| {
         let mut fields = json!({
-            "number": number(program, *asked, formulas),
+            "number": all.number(*asked),
             "name": asked.name(program),
             "line": line(program, *asked),
-            "text": asked.text(program),
+            "text": all.texts.text(*asked),
             "verdict": Question::Check.word(outcome.answer.verdict()),
             "only_under_tso": only_under_tso(outcome),
             "reason": answers.reason(*asked, outcome),
