@@ -314,6 +314,27 @@ fn large_programs_stay_within_their_memory() {
     }
 }
 
+/// The run of a model has a state for each of its steps, with all variables in it.
+#[test]
+#[cfg(target_os = "linux")]
+fn long_runs_of_large_models_stay_within_their_memory() {
+    let each = |one: &dyn Fn(usize) -> String, between: &str| {
+        (0..2_500).map(one).collect::<Vec<String>>().join(between)
+    };
+    let variables = each(&|k| format!("byte v{k};"), "\n");
+    let states = each(&|k| format!("s{k}"), ", ");
+    let moves = each(&|k| format!("s{k} -> s{} {{ guard v{k} == 0; effect v{k} = 1; }}", k + 1), ",\n");
+    let source = format!(
+        "{variables}\nprocess P {{ state {states}, s2500;\ninit s0;\ntrans {moves};\n}}\nsystem async;\n"
+    );
+    let path = file("limits-long-run.dve", source.as_bytes());
+    let path = path.to_str().expect("the folder for tests has a plain name");
+    let object = &overtake(&["check", "--deadlock", "--memory", "100MiB", "--json", path]).objects()[0];
+    let peak = object["peak_kb"].as_u64().expect("Linux tells");
+    assert!(peak < 130 << 10, "{peak} KiB were used: {}", object["reason"]);
+    assert_eq!(object["limit"], "memory");
+}
+
 #[test]
 #[cfg(unix)]
 fn a_signal_ends_the_preparation_too() {

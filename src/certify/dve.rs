@@ -9,7 +9,7 @@ use crate::query::{Answer, Stats};
 use crate::semantics::dve::{property_moves, steps};
 use crate::semantics::ltl::{Word, holds};
 
-/// What a step costs to walk.
+/// What a step costs to walk, apart from what there is to copy.
 const STEP: usize = 100;
 
 /// What a search says that it found.
@@ -77,8 +77,9 @@ pub fn dve_run(
     let no = |what: &str| Doubt::refuted(format!("the run of a model {what}"));
     let mut states = vec![Configuration::initial(system)];
     let mut error = None;
+    let values: usize = system.variables.iter().map(|v| 1 + v.initial.len()).sum();
     for (i, step) in taken.iter().enumerate() {
-        limits.spend(STEP)?;
+        limits.spend(STEP + values)?;
         if error.is_some() {
             return Err(no("goes on after an error"));
         }
