@@ -247,6 +247,13 @@ fn an_assumption_behind_a_load_waits() {
             model
         ));
         assert!(hangs("shared x; thread p; store [x], 1; end; thread q; assume r == 1; end", model));
+        let own_cut =
+            "shared x; thread p; store [x], 257; end; thread q; load s, [x]; r = s & 255; assume r == 1; end";
+        assert!(hangs(own_cut, model), "the assumption is not right behind the load");
+        for load in ["load", "load8"] {
+            let moved = format!("shared x[2] = {{1, 2}}; thread q; {load} r, [x + r]; assume r == 2; end");
+            assert!(hangs(&moved, model), "the same load again would be another one");
+        }
         let livelock = "shared x; thread p; l: store [x], 1; fence; store [x], 0; fence; load r, [x]; if r == 0 goto l; end";
         assert!(!hangs(livelock, model), "memory changes");
         let silent = "shared x; thread p; l: store [x], 0; load r, [x]; if r == 0 goto l; end";

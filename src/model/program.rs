@@ -9,7 +9,7 @@
 use super::ids::{Addr, EdgeId, Loc, ThreadId};
 use super::source::{self, LinePlace, Stretch};
 use super::validity::{self, Invalid};
-use super::{Atom, CodeLine, FenceKinds, Instr, Property, Reg, RegExpr, Value};
+use super::{Atom, BinOp, CodeLine, Expr, FenceKinds, Instr, Property, Reg, RegExpr, Value};
 use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
 use petgraph::visit::{Dfs, EdgeFiltered, EdgeRef, IntoNeighbors, Reversed, Visitable};
 use serde::{Deserialize, Serialize};
@@ -359,6 +359,22 @@ impl Thread {
             .collect();
         edges.sort_by_key(|(id, _)| *id);
         edges
+    }
+
+    /// For a load of which only low bits count: the step behind it that keeps them, the register that gets them,
+    /// and these bits.
+    pub fn narrowed(&self, load: &Edge) -> Option<(&Edge, Reg, Value)> {
+        let found = load.instr.target().filter(|_| matches!(load.instr, Instr::Load { .. }))?;
+        let [(_, cut)] = self.edges_from(load.to)[..] else { return None };
+        match &cut.instr {
+            Instr::Assign { dst, value: Expr::Binary(BinOp::BitAnd, whole, bits) } => match **bits {
+                Expr::Const(bits) if **whole == Expr::Atom(found) && self.location(load.to).within => {
+                    Some((cut, *dst, bits))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// The locations to which paths lead from the beginning, whatever values let through.

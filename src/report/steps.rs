@@ -269,7 +269,11 @@ impl<'a> Simulation<'a> {
     }
 
     fn loaded(&self, t: ThreadId, instr: &Instr, event: &Event) -> String {
-        let value = self.assigned(t, instr, event.value.unwrap_or_default());
+        let (thread, found) = (self.program.thread(t), event.value.unwrap_or_default());
+        let value = match thread.narrowed(thread.edge(event.edge)) {
+            Some((_, dst, bits)) => equation(thread.register_name(dst), found & bits),
+            None => self.assigned(t, instr, found),
+        };
         match event.source {
             Some(Source::Buffer(store)) => format!("{value}, from its own store in row {}", store + 1),
             Some(Source::Merged) => format!("{value}, byte by byte from its own stores and memory"),

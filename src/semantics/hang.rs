@@ -12,7 +12,7 @@
 //! (`retrying`). Formats without loops of their own for that say so what they wait for.
 
 use super::{State, Step, sc, tso};
-use crate::model::{BinOp, Edge, Expr, Instr, Invalid, Loc, Program, RegExpr, Thread, ThreadId};
+use crate::model::{BinOp, Edge, Expr, Instr, Invalid, Loc, Program, Reg, RegExpr, Thread, ThreadId};
 use crate::query::{Limit, Limits, Model, Waiting};
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
@@ -141,8 +141,9 @@ pub fn retrying(program: &Program) -> Result<Program, Vec<Invalid>> {
 fn retries(thread: &Thread) -> Vec<Edge> {
     let mut before: BTreeMap<Loc, BTreeSet<Loc>> = BTreeMap::new();
     for (_, edge) in thread.edges().filter(|(_, e)| can_be_repeated(&e.instr)) {
-        let cuts = thread.edges_from(edge.to).into_iter().filter(|(_, e)| cuts_to_width(&e.instr, edge));
-        for after in cuts.map(|(_, e)| e.to).chain([edge.to]) {
+        let cut = thread.narrowed(edge).filter(|(_, dst, _)| !uses(&edge.instr, *dst));
+        let cut = cut.map(|(cut, ..)| cut.to).or_else(|| after_cut(thread, edge));
+        for after in cut.into_iter().chain([edge.to]) {
             before.entry(after).or_default().insert(edge.from);
         }
     }
@@ -160,16 +161,25 @@ fn retries(thread: &Thread) -> Vec<Edge> {
 
 /// Does it read memory, and the same again if it is done twice?
 fn can_be_repeated(instr: &Instr) -> bool {
-    let mut reads_itself = false;
-    instr.uses(|r| reads_itself |= Some(r) == instr.target());
-    instr.reads_memory() && !reads_itself
+    instr.reads_memory() && !instr.target().is_some_and(|dst| uses(instr, dst))
 }
 
-/// Is it the rest of a narrow load, which keeps only the low bits of what was found?
-fn cuts_to_width(instr: &Instr, load: &Edge) -> bool {
-    let Instr::Assign { dst, value: Expr::Binary(BinOp::BitAnd, found, bits) } = instr else { return false };
-    let narrows = **found == Expr::Atom(*dst) && matches!(**bits, Expr::Const(_));
-    narrows && load.instr.target() == Some(*dst)
+fn uses(instr: &Instr, wanted: Reg) -> bool {
+    let mut found = false;
+    instr.uses(|r| found |= r == wanted);
+    found
+}
+
+/// Where the low bits of what was found are kept, in the same register.
+fn after_cut(thread: &Thread, load: &Edge) -> Option<Loc> {
+    let cut = |edge: &Edge| match &edge.instr {
+        Instr::Assign { dst, value: Expr::Binary(BinOp::BitAnd, found, bits) } => {
+            let bits = matches!(**bits, Expr::Const(_));
+            bits && **found == Expr::Atom(*dst) && load.instr.target() == Some(*dst)
+        }
+        _ => false,
+    };
+    thread.edges_from(load.to).into_iter().find(|(_, e)| cut(e)).map(|(_, e)| e.to)
 }
 
 /// That none of the edges can be taken, if they are assumptions of which none holds when another one fails.

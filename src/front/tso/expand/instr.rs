@@ -21,10 +21,13 @@ impl<'s> ThreadExpander<'_, 's, '_> {
             Op::Place(name, kinds) => return self.fence_place(name, *kinds, span),
             _ => {}
         }
-        let action = self.action(op)?;
-        let cut = match (op, &action) {
+        let mut action = self.action(op)?;
+        let cut = match (op, &mut action) {
+            // What is found is nowhere to be seen before it is cut.
             (Op::Load(_, _, width), Action::Do(Instr::Load { dst, .. })) if *width != Width::WHOLE => {
-                Some(Instr::Assign { dst: *dst, value: masked(RegExpr::Atom(*dst), *width) })
+                let found = self.registers.unused().ok_or_else(|| self.too_many_registers(span))?;
+                let dst = std::mem::replace(dst, found);
+                Some(Instr::Assign { dst, value: masked(RegExpr::Atom(found), *width) })
             }
             _ => None,
         };

@@ -33,7 +33,7 @@ impl<'s> Frame<'s> {
 pub(crate) struct TsoRegisters<'s> {
     ids: HashMap<(u32, &'s str), Reg>,
     all: Vec<TsoRegister<'s>>,
-    /// Gets what nobody asked for.
+    /// Gets what nobody asked for, and what narrow loads find.
     unused: Option<Reg>,
 }
 
@@ -55,7 +55,7 @@ impl<'s> TsoRegisters<'s> {
         Some(reg)
     }
 
-    /// The register for results that are not asked for.
+    /// The register for results that are not asked for, and for those that are not cut yet.
     pub(crate) fn unused(&mut self) -> Option<Reg> {
         if self.unused.is_none() {
             self.unused = self.add(Frame { id: u32::MAX, call: Some(("unused", 1)) }, "");

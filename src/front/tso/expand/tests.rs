@@ -282,7 +282,7 @@ fn locked_instructions_need_no_register() {
 #[test]
 fn widths_cut_values() {
     check("store8 [x], 511", &["0>$ store [x], 255"]);
-    check("load16 r, [x]; pause", &["0>1 load r, [x]", "1>2 r = r & 65535", "2>$ nop"]);
+    check("load16 r, [x]; pause", &["0>1 load unused, [x]", "1>2 r = unused & 65535", "2>$ nop"]);
     check("store32 [x], r; load64 r, [x]", &["0>1 store [x], r & 4294967295", "1>$ load r, [x]"]);
     let program = program("shared x\nthread p\nload8 r, [x]\nend");
     assert!(program.threads()[0].location(Loc(1)).within, "no fence fits into a load");
