@@ -212,10 +212,17 @@ fn shown(patient: &Patient<'_>, remedies: &[&Remedy]) -> Block {
 
 /// ``thread p, in 2 copies: a fence before line 3: `load r, [x]` ``.
 fn told(patient: &Patient<'_>, remedy: &Remedy) -> String {
-    let owner = owner(patient, remedy);
-    let whose = match remedy.copies {
-        1 => format!("thread {owner}"),
-        copies => format!("thread {owner}, in {copies} copies"),
+    let mut owners: Vec<&str> = Vec::new();
+    for change in &remedy.changes {
+        let owner = patient.text.owners[change.thread().index()].as_str();
+        if !owners.contains(&owner) {
+            owners.push(owner);
+        }
+    }
+    let threads = if owners.len() == 1 { "thread" } else { "threads" };
+    let whose = match (owners.join(", "), remedy.copies) {
+        (names, 1) => format!("{threads} {names}"),
+        (names, copies) => format!("{threads} {names}, in {copies} copies"),
     };
     let is_fence = matches!(remedy.changes[0], Change::Fence { .. } | Change::FenceBehind { .. });
     match remedy.offset.filter(|_| is_fence).and_then(|at| Spot::at(patient.source, at)) {

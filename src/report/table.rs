@@ -111,6 +111,11 @@ impl Table {
         indent + used.iter().sum::<usize>() + GAP * used.len().saturating_sub(1)
     }
 
+    /// Where the last column with any text begins.
+    pub fn last_column(&self, indent: usize) -> usize {
+        self.width(indent) - self.widths().into_iter().rfind(|&w| w > 0).unwrap_or(0)
+    }
+
     /// One line for each row; columns without any text are left out, and so are blanks at the end of lines.
     pub fn render(&self, indent: usize, color: Color) -> String {
         let widths = self.widths();
@@ -152,6 +157,7 @@ mod tests {
     fn columns_line_up_and_empty_ones_vanish() {
         assert_eq!(table().render(1, Color::Off), "  9  a  é\n 10     bb\n");
         assert_eq!(table().width(1), 10);
+        assert_eq!(table().last_column(1), 8);
     }
 
     #[test]

@@ -61,11 +61,9 @@ pub fn costs(document: &Document<'_>, style: Style) -> String {
 fn block(block: &Block, style: Style) -> String {
     match block {
         Block::Paragraph(text) => paragraph(text, style),
-        Block::Table(table) => table.render(INDENT, style.color()),
+        Block::Table(table) => fitted(table, style),
         Block::Run(steps) => run(steps, style),
-        Block::Cycle(cycle) => {
-            cycle.table.as_ref().map_or(String::new(), |t| t.render(INDENT, style.color()))
-        }
+        Block::Cycle(cycle) => cycle.table.as_ref().map_or(String::new(), |t| fitted(t, style)),
         Block::Fold(_) => String::new(),
         Block::Change(change) => changed(change, style),
         Block::Facts(facts) => facts.iter().map(fact).collect(),
@@ -81,9 +79,26 @@ fn item(text: &str, style: Style) -> String {
     format!("{:INDENT$}{}\n", "", broken(text, INDENT, style))
 }
 
+/// The table; rows that are longer than lines are go on below their last column, or as far to the left as leaves
+/// room for them.
+fn fitted(table: &Table, style: Style) -> String {
+    let rows = table.render(INDENT, style.color());
+    if !style.wraps || table.width(INDENT) <= style.width {
+        return rows;
+    }
+    let last = table.last_column(INDENT);
+    let below = if 2 * last <= style.width { last } else { 2 * INDENT };
+    rows.lines().map(|row| broken_above(row, 0, below, style) + "\n").collect()
+}
+
 /// The sentence, that begins so far to the right, on as many lines as it takes; further ones begin further to
 /// the right.
 fn broken(text: &str, indent: usize, style: Style) -> String {
+    broken_above(text, indent, indent + INDENT, style)
+}
+
+/// The same, where all lines but the first begin so far to the right as is said for those below.
+fn broken_above(text: &str, indent: usize, below: usize, style: Style) -> String {
     if !style.wraps {
         return text.to_string();
     }
@@ -93,10 +108,10 @@ fn broken(text: &str, indent: usize, style: Style) -> String {
     while !rest.is_empty() {
         let blanks = rest.len() - rest.trim_start_matches(' ').len();
         let word = rest[blanks..].split(' ').next().unwrap_or_default();
-        let letters = word.chars().count();
-        if length + blanks + letters > style.width && length > indent + 2 * INDENT {
-            lines += &format!("\n{:1$}", "", indent + INDENT);
-            length = indent + INDENT;
+        let letters = letters(word);
+        if length + blanks + letters > style.width && length > below + INDENT {
+            lines += &format!("\n{:below$}", "");
+            length = below;
         } else {
             lines += &rest[..blanks];
             length += blanks;
@@ -106,6 +121,14 @@ fn broken(text: &str, indent: usize, style: Style) -> String {
         rest = &rest[blanks + word.len()..];
     }
     lines
+}
+
+/// How wide a word is, whatever colour it has.
+fn letters(word: &str) -> usize {
+    let mut coloured = word.split('\u{1b}');
+    let plain = coloured.next().map_or(0, |part| part.chars().count());
+    plain
+        + coloured.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())).sum::<usize>()
 }
 
 fn fact(fact: &Fact) -> String {

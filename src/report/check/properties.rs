@@ -15,19 +15,38 @@ pub(crate) fn explanation(answers: &Answers<'_>) -> Vec<Block> {
     let Answers { program, each, formulas, .. } = *answers;
     let all = AllAsked::of(program, formulas);
     let mut blocks = vec![Block::Table(table(&all, each))];
-    let mut told: HashSet<String> = HashSet::new();
+    // What holds for the same reason is told once.
+    let mut holding: HashMap<String, Vec<usize>> = HashMap::new();
+    for (asked, outcome) in each.iter().filter(|(_, outcome)| !fails(outcome)) {
+        holding.entry(answers.reason(*asked, outcome)).or_default().push(all.number(*asked));
+    }
     for (asked, outcome) in each {
-        let fails = matches!(outcome.answer, Answer::Fails(_));
-        if fails {
-            blocks.push(Block::line(format!("Property {}:", all.number(*asked))));
+        let numbers = match fails(outcome) {
+            true => Some(vec![all.number(*asked)]),
+            false => holding.remove(&answers.reason(*asked, outcome)),
+        };
+        let Some(numbers) = numbers else { continue };
+        if numbers.len() < each.len() {
+            let properties = if numbers.len() == 1 { "Property" } else { "Properties" };
+            blocks.push(Block::line(format!("{properties} {}:", ranges(&numbers))));
         }
-        // What holds together is told once.
-        let why = answers.reason(*asked, outcome);
-        if told.insert(why) || fails {
-            blocks.extend(answers.explanation(*asked, outcome));
-        }
+        blocks.extend(answers.explanation(*asked, outcome));
     }
     blocks
+}
+
+fn fails(outcome: &Outcome) -> bool {
+    matches!(outcome.answer, Answer::Fails(_))
+}
+
+/// Numbers in rising order, those that follow each other as one: `1–3, 7`.
+fn ranges(numbers: &[usize]) -> String {
+    let groups = numbers.chunk_by(|one, next| one + 1 == *next);
+    let words = groups.map(|group| match *group {
+        [first, .., last] => format!("{first}–{last}"),
+        _ => group[0].to_string(),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn table(all: &AllAsked<'_>, each: &[(Asked, Outcome)]) -> Table {
