@@ -85,10 +85,13 @@ impl<'a> Machine<'a> {
         places: &[Vec<Place>],
         limits: &'a Limits,
     ) -> Result<Machine<'a>, Doubt> {
-        if program.membarrier().is_some() {
-            return Err(Doubt::refuted(
-                "certificates are not about programs with a `membarrier`".to_string(),
-            ));
+        if let Some((thread, edge)) = program.membarrier() {
+            let place = match edge.line {
+                0 => format!("thread {}", thread.name()),
+                line => format!("line {}", program.place(line)),
+            };
+            let why = format!("certificates are not about programs with a `membarrier`, as in {place}");
+            return Err(Doubt::refuted(why));
         }
         let mut next = program.threads().len() + 1;
         let mut registers = Vec::new();
