@@ -146,7 +146,8 @@ pub fn list(text: &str) -> Result<Vec<Row>, String> {
 pub fn lines(text: &str) -> Result<Vec<Expectation>, String> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        if let Some(said) = comment(line).and_then(|comment| comment.strip_prefix("expect ")) {
+        let said = comment(line).and_then(|comment| comment.strip_prefix("expect"));
+        if let Some(said) = said.filter(|said| said.starts_with(|c: char| c == ':' || c.is_whitespace())) {
             found.push(expectation(said.trim()).map_err(|why| format!("line {number}: {why}"))?);
         }
     }
@@ -231,6 +232,8 @@ mod tests {
     fn every_format_has_comments() {
         let text = "// expect tso safe\n  # expect sc violated\n(* expect robust yes *)\n/* expect racy no */\nexpect x";
         assert_eq!(claims(text).unwrap(), ["tso safe", "sc violated", "robust yes", "racy no"]);
+        assert_eq!(claims("// expect: tso safe\n//expect\tsc safe").unwrap(), ["tso safe", "sc safe"]);
+        assert!(claims("// expect: nothing").is_err());
         assert_eq!(claims("// expected by nobody\n// we expect sc safe").unwrap(), Vec::<String>::new());
     }
 
