@@ -108,6 +108,69 @@ fn safe_is_said_with_its_reason() {
 }
 
 #[test]
+fn answers_and_help_fit_the_lines_there_are() {
+    let words = |text: &str| text.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    for width in [80, 40] {
+        let asked: [&[&str]; 3] =
+            [&["robust", SB], &["robust", "--all", SB], &["check", "programs/demos/several.tso"]];
+        for args in asked {
+            let [plain, fitted] = [vec![], vec!["--width".to_string(), width.to_string()]].map(|more| {
+                let args: Vec<&str> = args.iter().copied().chain(more.iter().map(String::as_str)).collect();
+                overtake(&args).out
+            });
+            let longest = fitted.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(width), "{args:?} in {width}:\n{fitted}");
+            if args[0] == "robust" && width == 80 {
+                assert_eq!(words(&fitted), words(&plain), "{args:?} in {width}");
+            }
+        }
+    }
+    for command in ["check", "robust", "fence", "outcomes"] {
+        for args in [["help", command], [command, "-h"]] {
+            let help = overtake(&args).out;
+            let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+            assert!(!help.is_empty() && long.is_empty(), "{args:?}: {long:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_narrow_load_shows_nothing_but_its_bits() {
+    let text = "shared x = 0x1ff\nthread p\n load8 r, [x]\nend\n";
+    let asked = |property: &str, args: &[&str]| {
+        let path = file("narrow.tso", format!("{text}{property}\n").as_bytes());
+        overtake(&[&["check", path.to_str().unwrap()], args].concat())
+    };
+    for engine in ["auto", "lazy", "explicit", "automata", "past"] {
+        let ran = asked("forbid p.r == 0x1ff", &["--engine", engine]);
+        assert_eq!((ran.code, ran.first_line()), (0, "safe"), "{engine}: {}", ran.out);
+    }
+    let ran = asked("exists p.r == 0xff", &[]);
+    assert_eq!(ran.code, VIOLATED);
+    assert!(ran.out.contains("3  r = 255, from memory\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_fence_in_a_procedure_is_one_for_all_threads_that_call_it() {
+    let text = "shared a, b\ninline enter(me, other)\n store [me], 1\n load r, [other]\n if r != 0 goto out\ncrit:\n nop\n\
+                out:\nend\nthread p\n enter(a, b)\nend\nthread q\n enter(b, a)\nend\n\
+                forbid p@enter.crit && q@enter.crit\n";
+    let ran = overtake(&["fence", file("procedure.tso", text.as_bytes()).to_str().unwrap()]);
+    let told = "\n  threads p, q, in 2 copies: a fence before line 4: `load r, [other]`\n";
+    assert!(ran.code == 0 && ran.out.contains(told), "{}", ran.out);
+}
+
+#[test]
+fn what_holds_is_told_with_its_numbers() {
+    let told = |text: &str| overtake(&["check", file("numbered.tso", text.as_bytes()).to_str().unwrap()]).out;
+    let threads = "shared x, y\nthread p\n store [x], 1\nend\nthread q\n load r, [x]\nend\n";
+    let mixed = told(&format!("{threads}never q.r == 7\nexists q.r == 1\nnever q.r == 8\n"));
+    assert!(mixed.contains("\n\nProperties 1, 3:\n\nUnder TSO, no forbidden state"), "{mixed}");
+    let alike = told(&format!("{threads}never q.r == 7\nnever q.r == 8\n"));
+    assert!(!alike.contains("Propert"), "{alike}");
+}
+
+#[test]
 fn every_property_is_told() {
     let several = "programs/demos/several.tso";
     let ran = overtake(&["check", several]);
@@ -1110,7 +1173,7 @@ fn every_file_gets_an_object_and_every_field_is_explained() {
     let page = std::fs::read_to_string(docs.join("json.md")).expect("the page is there");
     let schema = std::fs::read_to_string(docs.join("json.schema.json")).expect("the schema is there");
     let schema: Value = serde_json::from_str(&schema).expect("it is JSON");
-    let asked: [&[&str]; 8] = [
+    let asked: [&[&str]; 12] = [
         &["check", SB, MP],
         &["check", "programs/demos/assert.tso"],
         &["check", SB, "missing.tso", "--states", "1"],
@@ -1119,6 +1182,10 @@ fn every_file_gets_an_object_and_every_field_is_explained() {
         &["robust", "--all", SB],
         &["fence", SB, "missing.tso"],
         &["outcomes", SB, MP, "missing.tso"],
+        &["show", "--states", SB],
+        &["show", "--states", "missing.tso"],
+        &["verify", SB, "/dev/null"],
+        &["verify", "missing.tso", "/dev/null"],
     ];
     for args in asked {
         let ran = overtake(&[args, &["--json"]].concat());
@@ -1132,9 +1199,12 @@ fn every_file_gets_an_object_and_every_field_is_explained() {
             }
         }
         let wrong = objects.iter().find(|o| o["verdict"] == "error");
-        assert_eq!(wrong.is_some(), args.contains(&"missing.tso"), "{args:?}");
-        assert!(wrong.is_none_or(|o| o["reason"].as_str().is_some_and(|r| r.contains("missing.tso: "))));
+        let at_fault = args.iter().find(|a| ["missing.tso", "/dev/null"].contains(a));
+        assert_eq!(wrong.is_some(), at_fault.is_some(), "{args:?}");
+        assert!(wrong.is_none_or(|o| o["reason"].as_str().is_some_and(|r| r.contains(at_fault.unwrap()))));
     }
+    let ran = overtake(&["show", "--states", "--timeout", "0s", "--json", SB]);
+    assert_eq!((ran.code, &ran.objects()[0]["verdict"]), (UNKNOWN, &"unknown".into()));
     let assertion = &overtake(&["check", "--json", "programs/demos/assert.tso"]).objects()[0];
     let last = assertion["trace"].as_array().and_then(|t| t.last()).expect("a run");
     assert_eq!(last["kind"], "assert");

@@ -195,6 +195,29 @@ pub(crate) fn lines(text: &str, stretches: &[Stretch]) -> ProgramText {
     ProgramText { lines: text.lines().enumerate().map(line).collect() }
 }
 
+/// Runs a command that prints an object. If it ends before that, what was said becomes one.
+pub(crate) fn with_object(
+    command: &str,
+    file: &Path,
+    json: bool,
+    terminal: &Terminal,
+    run: impl FnOnce() -> Exit,
+) -> Exit {
+    terminal.heard();
+    let exit = run();
+    let verdict = match exit {
+        Exit::Unknown => "unknown",
+        Exit::BadInput | Exit::Internal => "error",
+        _ => return exit,
+    };
+    if json {
+        let mut object = error_object(command, file, &terminal.heard());
+        object["verdict"] = verdict.into();
+        terminal.print(&format!("{object}\n"));
+    }
+    exit
+}
+
 /// What scripts get of a file that gave no answer.
 pub(crate) fn error_object(command: &str, file: &Path, said: &str) -> Value {
     let stats = crate::query::Stats::default();

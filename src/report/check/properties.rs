@@ -8,7 +8,7 @@ use crate::report::document::Block;
 use crate::report::json;
 use crate::report::table::{Align, Cell, Table, Tone};
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// All verdicts, and then what they rest on.
 pub(crate) fn explanation(answers: &Answers<'_>) -> Vec<Block> {
