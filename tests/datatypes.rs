@@ -449,7 +449,9 @@ fn a_ring_with_room_for_several_needs_store_load_fences_on_tso() {
 fn what_the_solver_does_not_find_is_proved() {
     let queue = bundled("two_lock_queue", &[]);
     let proving = DataOptions { proving: true, ..with(&queue, Axioms::Relaxed, &["publish", "consume"]) };
-    assert_eq!(asked(&queue, "T0", &proving).proved, Some(true));
+    for test in ["T0", "Tpc2"] {
+        assert_eq!(asked(&queue, test, &proving).proved, Some(true));
+    }
 }
 
 /// What all threads of a test observe, by the explorer.
@@ -562,4 +564,71 @@ fn mistakes_in_operations_are_failures() {
     let locks = "datatype d\nshared a, b\nop f()\nxchg r, [a], 1; assume r == 0\nxchg r, [b], 1; assume r == 0\nstore [b], 0; store [a], 0\nend\nop g()\nxchg r, [b], 1; assume r == 0\nxchg r, [a], 1; assume r == 0\nstore [a], 0; store [b], 0\nend\ntest T = f | g\ntest S = f | f\n";
     let locks = read(locks, &[]);
     assert!(!passes(&locks, "T", &options(Axioms::Sc)) && passes(&locks, "S", &options(Axioms::Sc)));
+}
+
+/// A counter that notes, before it tries again, that somebody came between; nobody may see the note.
+const NOTED: &str = "datatype noted
+shared x, note
+op raise()
+again:
+    load r, [x]
+    cas o, [x], r, r + 1
+    if o == r goto done
+    store [note], 1
+    goto again
+done:
+end
+op look()
+    add o, [x], 1
+    load r, [note]
+    assert r == 0
+end
+op spare()
+    fence? idle: ss
+end
+test T = raise | look
+";
+
+#[test]
+fn runs_within_a_bound_are_those_of_all_threads() {
+    let noted = read(NOTED, &[]);
+    let within = DataOptions { bound: Some(1), ..options(Axioms::Sc) };
+    let one = asked(&noted, "T", &within);
+    assert!(matches!(one.answer, Answer::Holds(())) && !one.bound_is_enough, "{:?}", one.answer);
+    let two = asked(&noted, "T", &DataOptions { bound: Some(2), ..within });
+    let all = asked(&noted, "T", &options(Axioms::Sc));
+    for outcome in [two, all] {
+        assert!(matches!(outcome.answer, Answer::Fails(_)));
+        assert!(outcome.size.variables > 0 && outcome.size.loads > 0, "{:?}", outcome.size);
+    }
+}
+
+#[test]
+fn a_run_with_an_assumption_that_fails_is_left_out() {
+    let source = |condition: &str| {
+        format!(
+            "datatype d\nshared x, y\nop f()\nload r, [y]\nstore [x], 1\nassume {condition}\nend\n\
+             op g()\nload r, [x]\nassert r == 0\nstore [y], 1\nend\ntest T = f | g\n"
+        )
+    };
+    // In the order of `g` and `f` nothing goes wrong; what goes wrong otherwise has `f` read 0.
+    assert!(passes(&read(&source("r == 1"), &[]), "T", &options(Axioms::Sc)));
+    assert!(!passes(&read(&source("r <= 1"), &[]), "T", &options(Axioms::Sc)));
+}
+
+#[test]
+fn operations_that_no_test_calls_have_places_for_fences() {
+    assert_eq!(read(NOTED, &[]).candidates.len(), 1);
+    let wrong = NOTED.replace("fence? idle: ss", "nothing()");
+    assert!(tso::read_datatype(&wrong, &[], &[], &Limits::default()).is_err());
+}
+
+#[test]
+fn a_queue_without_locks_needs_more_fences_where_it_may_try_again() {
+    for (tries, count) in [(1, 4), (2, 7)] {
+        assert_eq!(
+            fewest(&bundled("michael_scott_queue", &[("TRIES", tries)]), &["T1"], Axioms::Relaxed),
+            count
+        );
+    }
 }

@@ -4,30 +4,54 @@
 use super::Calls;
 use super::outcome::CheckEnd;
 use super::serial::Serial;
+use crate::model::Value;
 use crate::model::datatype::DataTest;
-use crate::symbolic::{Encoding, Lit, Solution};
+use crate::symbolic::{Encoding, Lit, Solution, TermId};
+use std::collections::BTreeMap;
 
 /// A formula, and the literals that ask it.
 pub(super) struct Asking<'a> {
     pub encoding: Encoding<'a>,
-    pub error: Lit,
+    /// Some thread goes wrong here; earlier places first.
+    errors: Vec<Lit>,
+    /// The run is one that counts.
+    counts: Lit,
     pub deadlock: Lit,
     pub overrun: Lit,
+    /// More and more of what is observed is what no serial run gives; in the end all of it.
+    differs: Vec<Lit>,
     /// Assumptions under which there was no solution.
     pub refuted: Vec<Vec<Lit>>,
 }
 
 impl<'a> Asking<'a> {
-    /// A formula of partial runs.
-    pub(super) fn new(mut encoding: Encoding<'a>) -> Result<Asking<'a>, CheckEnd> {
-        let guards: Vec<_> = encoding.streams.errors.iter().map(|e| e.guard).collect();
-        let errors = guards.into_iter().map(|g| encoding.holds(g)).collect::<Result<Vec<_>, _>>()?;
-        let error = encoding.cnf.any(errors);
+    /// A formula of partial runs. If only runs `within` the bound count, one in which some thread goes round more
+    /// often is none that goes wrong.
+    pub(super) fn new(mut encoding: Encoding<'a>, within: bool) -> Result<Asking<'a>, CheckEnd> {
+        let threads = encoding.streams.threads.len();
+        let errors: Vec<_> = encoding.streams.errors.iter().map(|e| (e.thread, e.guard)).collect();
+        let errors = each(&mut encoding, threads, &errors)?;
         let rounds = encoding.streams.overruns.clone();
-        let rounds = rounds.into_iter().map(|g| encoding.holds(g)).collect::<Result<Vec<_>, _>>()?;
-        let overrun = encoding.cnf.any(rounds);
+        let rounds = each(&mut encoding, threads, &rounds)?;
+        let waits: Vec<_> = encoding.streams.waits.iter().map(|w| (w.thread, w.guard)).collect();
+        let waits = each(&mut encoding, threads, &waits)?;
+        // Whoever stops for another reason has an `assume` that fails, which leaves the run out.
+        let mut counts = Vec::new();
+        for t in 0..threads {
+            let mut ways = [&errors[t][..], &waits[t]].concat();
+            if let Some((guard, _)) = encoding.streams.threads[t].ends.clone() {
+                ways.push(encoding.holds(guard)?);
+            }
+            if !within {
+                ways.extend(&rounds[t]);
+            }
+            counts.push(encoding.cnf.any(ways));
+        }
+        let counts = encoding.cnf.all(counts);
+        let overrun = encoding.cnf.any(rounds.concat());
         let deadlock = Asking::deadlock(&mut encoding)?;
-        Ok(Asking { encoding, error, deadlock, overrun, refuted: vec![] })
+        let errors = in_turns(errors);
+        Ok(Asking { encoding, errors, counts, deadlock, overrun, differs: vec![], refuted: vec![] })
     }
 
     /// A formula of complete runs in which something is observed that no serial run gives, or none in the order of
@@ -47,26 +71,52 @@ impl<'a> Asking<'a> {
             encoding.cnf.clause(&[ended]);
         }
         let commits = ordered.map(|test| Commits::of(test, &mut encoding)).transpose()?;
-        for (observation, orders) in &serial.observations {
-            let mut differs = Vec::new();
-            for ((t, r), value) in calls.observed.iter().zip(observation) {
-                if let Some((_, registers)) = &ends[t.index()] {
-                    differs.push(!encoding.is(registers[r.index()], *value)?);
+        let mut seen = BTreeMap::from([(Vec::new(), Lit::TRUE)]);
+        let mut differs = Vec::new();
+        let places = in_turns(calls.by_thread());
+        for depth in 1..=places.len() {
+            let (t, r) = calls.observed[places[depth - 1]];
+            let mut longer: BTreeMap<Vec<Value>, Lit> = BTreeMap::new();
+            for observation in serial.observations.keys() {
+                let own: Vec<Value> = places[..depth].iter().map(|p| observation[*p]).collect();
+                if longer.contains_key(&own) {
+                    continue;
                 }
+                let value = match &ends[t.index()] {
+                    Some((_, registers)) => encoding.is(registers[r.index()], own[depth - 1])?,
+                    None => Lit::TRUE,
+                };
+                let both = encoding.cnf.and(seen[&own[..depth - 1]], value);
+                longer.insert(own, both);
             }
-            match &commits {
-                None => encoding.cnf.clause(&differs),
-                Some(commits) => {
-                    for order in orders {
-                        let mut clause = differs.clone();
-                        clause.extend(commits.against(order));
-                        encoding.cnf.clause(&clause);
-                    }
-                }
-            }
+            differs.push(!encoding.cnf.any(longer.values().copied().collect::<Vec<_>>()));
+            seen = longer;
         }
-        let (error, deadlock, overrun) = (Lit::FALSE, Lit::FALSE, Lit::FALSE);
-        Ok(Asking { encoding, error, deadlock, overrun, refuted: vec![] })
+        if let Some(commits) = &commits {
+            let mut explained = Vec::new();
+            for (observation, orders) in &serial.observations {
+                let own: Vec<Value> = places.iter().map(|p| observation[*p]).collect();
+                for order in orders {
+                    let here = commits.against(order).into_iter().map(|l| !l);
+                    explained.push(encoding.cnf.all(here.chain([seen[&own]])));
+                }
+            }
+            differs.push(!encoding.cnf.any(explained));
+        }
+        if differs.is_empty() {
+            // Nothing can be observed: a serial run explains everything, if there is one.
+            differs.push(if serial.observations.is_empty() { Lit::TRUE } else { Lit::FALSE });
+        }
+        let (deadlock, overrun) = (Lit::FALSE, Lit::FALSE);
+        Ok(Asking {
+            encoding,
+            errors: vec![],
+            counts: Lit::TRUE,
+            deadlock,
+            overrun,
+            differs,
+            refuted: vec![],
+        })
     }
 
     /// All threads have ended or wait for good, and some wait.
@@ -99,10 +149,13 @@ impl<'a> Asking<'a> {
 
     pub(super) fn ask(
         &mut self,
-        asked: Lit,
+        asked: &[Lit],
         fences: &[(usize, usize)],
     ) -> Result<Option<Solution>, CheckEnd> {
-        let mut assumptions = vec![asked];
+        if asked.contains(&Lit::FALSE) {
+            return Ok(None);
+        }
+        let mut assumptions = asked.to_vec();
         assumptions.extend(fences.iter().map(|(place, kind)| self.encoding.place(*place, *kind)));
         match self.encoding.solve(&assumptions)? {
             Ok(solution) => Ok(Some(solution)),
@@ -112,6 +165,51 @@ impl<'a> Asking<'a> {
             }
         }
     }
+
+    /// A run in which a thread goes wrong. Places are asked about one by one: that one of them is safe helps to
+    /// show that the next one is.
+    pub(super) fn error(&mut self, fences: &[(usize, usize)]) -> Result<Option<Solution>, CheckEnd> {
+        for error in self.errors.clone() {
+            if let Some(solution) = self.ask(&[error, self.counts], fences)? {
+                return Ok(Some(solution));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A run that nothing explains. First results are asked about before later ones, for the same reason.
+    pub(super) fn difference(&mut self, fences: &[(usize, usize)]) -> Result<Option<Solution>, CheckEnd> {
+        for differs in self.differs.clone() {
+            if let Some(solution) = self.ask(&[differs], fences)? {
+                return Ok(Some(solution));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What comes early in each of the lists first.
+fn in_turns<T>(lists: Vec<Vec<T>>) -> Vec<T> {
+    let mut all: Vec<(usize, usize, T)> = Vec::new();
+    for list in lists {
+        let count = list.len();
+        all.extend(list.into_iter().enumerate().map(|(k, item)| (k, count, item)));
+    }
+    all.sort_by(|(j, m, _), (k, n, _)| (j * n).cmp(&(k * m)));
+    all.into_iter().map(|(_, _, item)| item).collect()
+}
+
+/// For each thread the literals of its conditions.
+fn each(
+    encoding: &mut Encoding<'_>,
+    threads: usize,
+    conditions: &[(usize, TermId)],
+) -> Result<Vec<Vec<Lit>>, CheckEnd> {
+    let mut all = vec![Vec::new(); threads];
+    for (t, condition) in conditions {
+        all[*t].push(encoding.holds(*condition)?);
+    }
+    Ok(all)
 }
 
 /// Which operation's commit point comes before which.

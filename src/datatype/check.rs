@@ -14,8 +14,18 @@ use crate::model::datatype::{Candidate, DataTest};
 use crate::model::{Program, Value};
 use crate::query::{Answer, Axioms, Limit, Limits};
 use crate::semantics::axioms::{Execution, Setting};
-use crate::symbolic::{Encoding, Lit, Runs, Solution, Streams};
+use crate::symbolic::{Encoding, Runs, Solution, Streams};
 use std::collections::BTreeSet;
+
+/// What a checker looks at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scope {
+    pub bound: u32,
+    /// Runs in which a thread goes round more often than the bound count for nothing, whatever goes wrong in them.
+    pub within: bool,
+    /// Each question says which places for fences are filled; otherwise the options do, once and for all.
+    pub open: bool,
+}
 
 /// A test with what is known of it under one bound.
 pub(super) struct Checker<'a> {
@@ -29,7 +39,7 @@ pub(super) struct Checker<'a> {
     memory: SerialMemory,
     pub serial: Serial,
     calls: Calls,
-    pub bound: u32,
+    scope: Scope,
     partial: Asking<'a>,
     complete: Option<Asking<'a>>,
     pub size: Size,
@@ -55,6 +65,7 @@ pub fn check(
         bound_is_enough: false,
         serial_blocks: false,
         size: Size::default(),
+        answered: 0,
         proved: None,
     };
     loop {
@@ -79,7 +90,8 @@ fn attempt(
     outcome: &mut DataOutcome,
 ) -> Result<bool, CheckEnd> {
     limits.take_note(format!("test {}, bound {}", test.name, outcome.bound));
-    let mut checker = match Checker::new(test, candidates, options, outcome.bound, limits)? {
+    let scope = Scope { bound: outcome.bound, within: options.bound.is_some(), open: false };
+    let mut checker = match Checker::new(test, candidates, options, scope, limits)? {
         Ok(checker) => checker,
         Err(failure) => {
             outcome.answer = Answer::Fails(failure);
@@ -91,6 +103,7 @@ fn attempt(
     let with: Vec<(usize, usize)> = options.with.iter().copied().collect();
     let found = checker.look(&with);
     outcome.size = checker.size;
+    outcome.answered = checker.answered();
     if let TestFound::Fails(failure) = found? {
         outcome.answer = Answer::Fails(failure);
         return Ok(true);
@@ -106,19 +119,36 @@ fn attempt(
     Ok(false)
 }
 
+/// How large a formula is, and what it is about.
+fn size(asking: &Asking<'_>) -> Size {
+    let Encoding { streams, cnf, .. } = &asking.encoding;
+    Size {
+        instructions: streams.threads.iter().map(|s| s.instructions).sum(),
+        loads: streams.accesses.iter().filter(|a| a.load.is_some() && !a.ghost).count(),
+        stores: streams.accesses.iter().filter(|a| a.store.is_some()).count(),
+        nodes: streams.nodes,
+        variables: cnf.variables(),
+        clauses: cnf.clauses(),
+    }
+}
+
 impl<'a> Checker<'a> {
     /// The checker, or how the operations fail by themselves.
     pub(super) fn new(
         test: &'a DataTest,
         candidates: &'a [Candidate],
         options: &DataOptions,
-        bound: u32,
+        scope: Scope,
         limits: &'a Limits,
     ) -> Result<Result<Checker<'a>, Box<Failure>>, CheckEnd> {
-        let (program, memory) = match ready(test, bound, limits)? {
+        let (mut program, memory) = match ready(test, scope.bound, limits)? {
             Ok(ready) => ready,
             Err(failure) => return Ok(Err(failure)),
         };
+        if !scope.open {
+            let with: Vec<(usize, usize)> = options.with.iter().copied().collect();
+            program = filled(&program, &test.threads, &with);
+        }
         let calls = Calls::of(test);
         let serial = match serial::mine(test, &program, &memory, &calls, limits) {
             Ok(serial) => serial,
@@ -128,11 +158,12 @@ impl<'a> Checker<'a> {
         if let Some(fault) = &serial.fault {
             return Ok(Err(serial_failure(fault.clone(), program)));
         }
-        let plan = plan(test, candidates, bound);
+        let plan = plan(test, candidates, scope);
         let streams = Streams::new(&program, &plan, Runs::Partial, limits)?;
         let initial = initial(&memory);
         let encoding = Encoding::new(streams, &initial, options.model, options.proving, limits)?;
-        let partial = Asking::new(encoding)?;
+        let partial = Asking::new(encoding, scope.within)?;
+        let size = size(&partial);
         Ok(Ok(Checker {
             test,
             candidates,
@@ -144,14 +175,23 @@ impl<'a> Checker<'a> {
             memory,
             serial,
             calls,
-            bound,
+            scope,
             partial,
             complete: None,
-            size: Size::default(),
+            size,
         }))
     }
 
+    /// Questions to the solver that no run answers.
+    fn answered(&self) -> usize {
+        self.partial.refuted.len() + self.complete.as_ref().map_or(0, |complete| complete.refuted.len())
+    }
+
+    /// What to tell the solver of places for fences.
     fn fences(&self, with: &[(usize, usize)]) -> Vec<(usize, usize)> {
+        if !self.scope.open {
+            return Vec::new();
+        }
         let possible = |(place, kind): &&(usize, usize)| self.candidates[*place].kinds.each()[*kind];
         with.iter().filter(possible).copied().collect()
     }
@@ -160,7 +200,7 @@ impl<'a> Checker<'a> {
     fn overruns(&mut self, with: &[(usize, usize)]) -> Result<bool, CheckEnd> {
         let fences = self.fences(with);
         let asked = self.partial.overrun;
-        Ok(asked != Lit::FALSE && self.partial.ask(asked, &fences)?.is_some())
+        Ok(self.partial.ask(&[asked], &fences)?.is_some())
     }
 
     /// Has the last word that there is nothing been checked?
@@ -181,21 +221,15 @@ impl<'a> Checker<'a> {
     /// Looks for a run that fails, with these fences.
     fn look(&mut self, with: &[(usize, usize)]) -> Result<TestFound, CheckEnd> {
         let fences = self.fences(with);
-        for asked in [self.partial.deadlock, self.partial.error] {
-            if asked == Lit::FALSE {
-                continue;
-            }
-            if let Some(solution) = self.partial.ask(asked, &fences)? {
-                let is_error = asked == self.partial.error;
-                return self.partial_failure(&solution, &fences, is_error).map(TestFound::Fails);
-            }
+        if let Some(solution) = self.partial.ask(&[self.partial.deadlock], &fences)? {
+            return self.partial_failure(&solution, &fences, false).map(TestFound::Fails);
+        }
+        if let Some(solution) = self.partial.error(&fences)? {
+            return self.partial_failure(&solution, &fences, true).map(TestFound::Fails);
         }
         self.prepare_complete()?;
         let Some(complete) = &mut self.complete else { return Ok(TestFound::Passes) };
-        let found = complete.ask(Lit::TRUE, &fences)?;
-        self.size.variables = complete.encoding.cnf.variables();
-        self.size.clauses = complete.encoding.cnf.clauses();
-        match found {
+        match complete.difference(&fences)? {
             Some(solution) => self.unexplained(&solution, &fences).map(TestFound::Fails),
             None => Ok(TestFound::Passes),
         }
@@ -226,14 +260,13 @@ impl<'a> Checker<'a> {
 
     fn fails(&mut self, with: &[(usize, usize)]) -> Result<bool, CheckEnd> {
         let fences = self.fences(with);
-        for asked in [self.partial.deadlock, self.partial.error] {
-            if asked != Lit::FALSE && self.partial.ask(asked, &fences)?.is_some() {
-                return Ok(true);
-            }
+        let deadlock = self.partial.ask(&[self.partial.deadlock], &fences)?;
+        if deadlock.is_some() || self.partial.error(&fences)?.is_some() {
+            return Ok(true);
         }
         self.prepare_complete()?;
         match &mut self.complete {
-            Some(complete) => Ok(complete.ask(Lit::TRUE, &fences)?.is_some()),
+            Some(complete) => Ok(complete.difference(&fences)?.is_some()),
             None => Ok(false),
         }
     }
@@ -243,16 +276,14 @@ impl<'a> Checker<'a> {
         if self.complete.is_some() {
             return Ok(());
         }
-        let plan = plan(self.test, self.candidates, self.bound);
+        let plan = plan(self.test, self.candidates, self.scope);
         let streams = Streams::new(&self.program, &plan, Runs::Complete, self.limits)?;
-        self.size.instructions = streams.threads.iter().map(|s| s.instructions).sum();
-        self.size.loads = streams.accesses.iter().filter(|a| a.load.is_some()).count();
-        self.size.stores = streams.accesses.iter().filter(|a| a.store.is_some()).count();
-        self.size.nodes = streams.nodes;
         let initial = initial(&self.memory);
         let encoding = Encoding::new(streams, &initial, self.model, self.proving, self.limits)?;
         let ordered = (self.spec == Spec::Commit).then_some(self.test);
-        self.complete = Some(Asking::unexplained(encoding, ordered, &self.serial, &self.calls)?);
+        let complete = Asking::unexplained(encoding, ordered, &self.serial, &self.calls)?;
+        self.size = size(&complete);
+        self.complete = Some(complete);
         Ok(())
     }
 

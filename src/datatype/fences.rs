@@ -2,7 +2,7 @@
 //! fails with some fences tells of which others at least one is needed; the cheapest choice that hits all of
 //! these is tried next, until no run fails. Then so are all others that cost as little.
 
-use super::check::Checker;
+use super::check::{Checker, Scope};
 use super::outcome::{CheckEnd, DataOptions};
 use crate::hitting::Cores;
 use crate::model::datatype::DataType;
@@ -63,10 +63,11 @@ fn search(
     sets: &mut FenceSets,
     limits: &Limits,
 ) -> Result<(), CheckEnd> {
+    let scope = Scope { bound: sets.bound, within: true, open: true };
     let mut checkers = Vec::new();
     for &t in tests {
         let test = &datatype.tests[t];
-        match Checker::new(test, &datatype.candidates, options, sets.bound, limits)? {
+        match Checker::new(test, &datatype.candidates, options, scope, limits)? {
             Ok(checker) => checkers.push(checker),
             Err(_) => {
                 sets.answer = Answer::Fails(format!("test {} goes wrong even serially", test.name));
@@ -79,6 +80,7 @@ fn search(
     let mut cores = Cores::default();
     let mut good: BTreeSet<Vec<usize>> = BTreeSet::new();
     loop {
+        sets.cores = cores.count();
         let (choices, more) = cores.all_cheapest(&costs, MOST, limits)?;
         let mut new = false;
         for choice in choices.iter().filter(|c| !good.contains(*c)).cloned().collect::<Vec<_>>() {
@@ -101,7 +103,6 @@ fn search(
                 }
             }
         }
-        sets.cores = cores.count();
         if !new {
             let named = |choice: &Vec<usize>| choice.iter().map(|k| all[*k]).collect();
             sets.answer = Answer::Holds(choices.iter().map(named).collect());

@@ -38,4 +38,14 @@ impl Calls {
         }
         calls
     }
+
+    /// For each thread the places of what it observes.
+    fn by_thread(&self) -> Vec<Vec<usize>> {
+        let mut places: Vec<Vec<usize>> = Vec::new();
+        for (k, (t, _)) in self.observed.iter().enumerate() {
+            places.resize(places.len().max(t.index() + 1), Vec::new());
+            places[t.index()].push(k);
+        }
+        places
+    }
 }

@@ -72,6 +72,8 @@ pub struct DataOutcome {
     /// Serial runs that do not end.
     pub serial_blocks: bool,
     pub size: Size,
+    /// Questions to the solver that no run answers.
+    pub answered: usize,
     /// Has the solver's word that there is nothing been checked?
     pub proved: Option<bool>,
 }

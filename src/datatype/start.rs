@@ -1,6 +1,7 @@
 //! What does a test start from? Its program, with as many blocks as its runs can take and memory as the operations
 //! before `;` leave it.
 
+use super::check::Scope;
 use super::outcome::{CheckEnd, DataOptions, Failure, FailureKind};
 use super::serial::{self, NoSerial, SerialFault, SerialMemory};
 use crate::model::datatype::{Allocation, Candidate, DataTest, DataThread};
@@ -115,15 +116,15 @@ pub(super) fn edges(
     all.flat_map(|(t, thread)| of(thread).iter().map(move |e| (ThreadId(t as u16), *e))).collect()
 }
 
-pub(super) fn plan(test: &DataTest, candidates: &[Candidate], bound: u32) -> Plan {
+pub(super) fn plan(test: &DataTest, candidates: &[Candidate], scope: Scope) -> Plan {
     let mut places = HashMap::new();
-    for (t, thread) in test.threads.iter().enumerate() {
+    for (t, thread) in test.threads.iter().enumerate().filter(|_| scope.open) {
         for (edge, place) in &thread.candidates {
             places.insert((ThreadId(t as u16), *edge), (*place, candidates[*place].kinds));
         }
     }
     Plan {
-        bound,
+        bound: scope.bound,
         waits: edges(test, |t| &t.waits),
         candidates: places,
         frees: edges(test, |t| &t.frees),

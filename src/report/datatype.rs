@@ -25,7 +25,10 @@ pub fn word<P, E>(answer: &Answer<P, E>) -> &'static str {
 fn reason(outcome: &DataOutcome) -> String {
     match &outcome.answer {
         Answer::Holds(()) => "every run is explained by a serial one".to_string(),
-        Answer::Unknown(limit) => limit_reached(limit),
+        Answer::Unknown(limit) => {
+            let answered = count_of(outcome.answered as u64, "question");
+            format!("{}; {answered} had been answered", limit_reached(limit))
+        }
         Answer::Fails(failure) => match &failure.kind {
             FailureKind::Serial(fault) => {
                 format!("one after the other, the operations go wrong: {}", fault.what)
@@ -256,7 +259,10 @@ pub fn places(datatype: &DataType, set: &[(usize, usize)]) -> Vec<String> {
 pub fn fences(datatype: &DataType, found: &crate::datatype::FenceSets, model: Axioms) -> String {
     let bound = count_of(u64::from(found.bound), "round");
     match &found.answer {
-        Answer::Unknown(limit) => format!("unknown: {}\n", limit_reached(limit)),
+        Answer::Unknown(limit) => {
+            let runs = count_of(found.cores as u64, "run");
+            format!("unknown: {} (loops: {bound}; {runs} that fail had been found)\n", limit_reached(limit))
+        }
         Answer::Fails(why) => format!("none: {why} on {} (loops: {bound})\n", model.name()),
         Answer::Holds(sets) => {
             let size = sets.first().map_or(0, Vec::len);

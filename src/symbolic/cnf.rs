@@ -118,11 +118,16 @@ impl<'l> Cnf<'l> {
         }
     }
 
+    /// What cannot hold together is remembered, which makes the next question easier.
     pub fn solve(&mut self, assumptions: &[Lit]) -> Result<SolverReply, Limit> {
         let mut reply = self.solver.solve(assumptions)?;
-        if let SolverReply::Solution(values) = &mut reply {
+        match &mut reply {
             // The solver has not heard of those that no clause names: any value will do.
-            values.resize(self.variables, false);
+            SolverReply::Solution(values) => values.resize(self.variables, false),
+            SolverReply::Core(core) => {
+                let never: Vec<Lit> = core.iter().map(|l| !*l).collect();
+                self.solver.remember(&never);
+            }
         }
         Ok(reply)
     }

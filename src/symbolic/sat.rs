@@ -56,6 +56,8 @@ pub enum SolverReply {
 /// What is asked of a solver.
 pub(super) trait Sat {
     fn add(&mut self, clause: &[Lit]);
+    /// A clause that follows from the others.
+    fn remember(&mut self, clause: &[Lit]);
     fn solve(&mut self, assumptions: &[Lit]) -> Result<SolverReply, Limit>;
 }
 
@@ -108,6 +110,11 @@ impl<'l> Batsat<'l> {
         batsat::Lit::new(Var::unsafe_from_idx(lit.variable() as u32), !lit.is_negated())
     }
 
+    fn put(&mut self, clause: &[Lit]) {
+        let mut lits: Vec<batsat::Lit> = clause.iter().map(|l| self.lit(*l)).collect();
+        self.solver.add_clause_reuse(&mut lits);
+    }
+
     pub(super) fn proof(&self) -> Option<&Proof> {
         self.solver.cb().proof.as_ref()
     }
@@ -115,11 +122,17 @@ impl<'l> Batsat<'l> {
 
 impl Sat for Batsat<'_> {
     fn add(&mut self, clause: &[Lit]) {
-        let mut lits: Vec<batsat::Lit> = clause.iter().map(|l| self.lit(*l)).collect();
         if let Some(proof) = &mut self.solver.cb_mut().proof {
             proof.given(clause.to_vec());
         }
-        self.solver.add_clause_reuse(&mut lits);
+        self.put(clause);
+    }
+
+    fn remember(&mut self, clause: &[Lit]) {
+        if let Some(proof) = &mut self.solver.cb_mut().proof {
+            proof.learnt(clause.to_vec());
+        }
+        self.put(clause);
     }
 
     fn solve(&mut self, assumptions: &[Lit]) -> Result<SolverReply, Limit> {

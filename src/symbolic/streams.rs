@@ -102,7 +102,8 @@ pub struct Streams {
     /// What must hold.
     pub required: Vec<TermId>,
     pub errors: Vec<ErrorAt>,
-    pub overruns: Vec<TermId>,
+    /// Threads that would go round more often than the bound, and when.
+    pub overruns: Vec<(usize, TermId)>,
     pub waits: Vec<Wait>,
     /// For each input the values it may have, unless it is a load.
     pub picks: Vec<Option<(Value, Value)>>,
@@ -124,7 +125,7 @@ impl From<Limit> for NoStreams {
 impl Streams {
     pub fn overrun(&mut self) -> TermId {
         let all = self.overruns.clone();
-        all.into_iter().fold(TermId::FALSE, |any, t| self.terms.or(any, t))
+        all.into_iter().fold(TermId::FALSE, |any, (_, t)| self.terms.or(any, t))
     }
 
     /// What each term is worth if the inputs are worth this.

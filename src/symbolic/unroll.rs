@@ -123,7 +123,7 @@ impl Unroller<'_> {
     }
 
     fn overrun(&mut self, guard: TermId) {
-        self.streams.overruns.push(guard);
+        self.streams.overruns.push((self.thread.index(), guard));
         if self.runs == Runs::Complete {
             let never = self.streams.terms.not(guard);
             self.streams.required.push(never);

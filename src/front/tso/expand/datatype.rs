@@ -74,6 +74,11 @@ pub(crate) fn data_type<'s>(
             tests.push(test);
         }
     }
+    let called = text.tests.iter().flat_map(|t| t.threads.iter().flatten().chain(&t.initial));
+    let called: HashSet<&str> = called.map(|invocation| invocation.operation.text).collect();
+    for operation in text.operations.iter().filter(|o| !called.contains(o.name.text)) {
+        unfolding.uncalled(operation, problems).ok();
+    }
     if text.tests.is_empty() && !problems.has_errors() {
         let problem = Problem::error("there are no tests in this file").at(text.name.span);
         problems.report(problem.help("a test looks like `test T = push | pop`"));
@@ -126,17 +131,7 @@ impl<'a, 's> Unfolding<'a, 's, '_> {
             let problem = Problem::error("a test has too many threads").at(test.span);
             return Err(problems.report(problem));
         }
-        let allocation = match self.text.alloc {
-            Some((AllocText::Reuse | AllocText::Unfenced, _)) => Allocation::Reuse,
-            _ => Allocation::Fresh,
-        };
-        let fenced = !matches!(self.text.alloc, Some((AllocText::Unfenced, _)));
-        let heap = Heap {
-            allocation,
-            base: self.memory.cells,
-            stride: (self.largest + usize::from(allocation == Allocation::Reuse)).max(1),
-            takers: test.threads.len() + 1,
-        };
+        let HeapText { heap, fenced, .. } = self.heap(test.threads.len());
         // Arguments that nobody gives are 1, 2, 3, … in the order of the text.
         let mut next = 1;
         let initial = self.calls(&test.initial, &mut next, problems)?;
@@ -168,6 +163,34 @@ impl<'a, 's> Unfolding<'a, 's, '_> {
             setup,
             threads: unfolded,
         })
+    }
+
+    /// What no test calls may be wrong all the same, and has places for fences.
+    fn uncalled(
+        &mut self,
+        operation: &'a Operation<'s>,
+        problems: &mut Problems<'s>,
+    ) -> Result<(), Reported> {
+        let args = operation.params.iter().map(|_| Arg::Value(1)).collect();
+        let calls = [(operation, args, operation.name.span)];
+        self.thread("uncalled".to_string(), self.heap(1), &[], &calls, problems)?;
+        Ok(())
+    }
+
+    /// Blocks behind all other cells, for so many threads.
+    fn heap(&self, threads: usize) -> HeapText {
+        let allocation = match self.text.alloc {
+            Some((AllocText::Reuse | AllocText::Unfenced, _)) => Allocation::Reuse,
+            _ => Allocation::Fresh,
+        };
+        let fenced = !matches!(self.text.alloc, Some((AllocText::Unfenced, _)));
+        let heap = Heap {
+            allocation,
+            base: self.memory.cells,
+            stride: (self.largest + usize::from(allocation == Allocation::Reuse)).max(1),
+            takers: threads + 1,
+        };
+        HeapText { heap, fenced, taker: 1 }
     }
 
     fn calls(
