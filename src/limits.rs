@@ -86,6 +86,9 @@ pub enum Limit {
     Membarrier(String),
     /// Accesses of several sizes touch the same cell: the engine, or the question, knows whole cells alone.
     MixedSizes,
+    /// The instruction in this place accesses memory across a border of eight bytes, and the answer depends on whether
+    /// a processor does that at once.
+    InParts(String),
     /// Something that was asked about has no value in a state that can be reached, for this reason.
     Undefined(String),
     /// The formula cannot say this.

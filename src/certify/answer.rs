@@ -20,6 +20,8 @@ pub struct Outcome {
     pub safe_under_sc: bool,
     /// Where the run comes from, if it is to be shown.
     pub provenance: Option<Provenance>,
+    /// A run that is one only if accesses are done in parts that a processor may do at once: nothing is known then.
+    pub approximate: Option<Confirmed<Trace>>,
     pub stats: Stats,
     /// Things the user should know whatever the answer is.
     pub warnings: Vec<String>,

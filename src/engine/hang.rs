@@ -5,7 +5,7 @@
 //! has no choice, are done at once with the step before them. All other steps are tried in every order. A
 //! program with endlessly many states, such as one whose registers grow in a loop, ends at a limit.
 
-use super::{Internal, settled};
+use super::{Internal, doubted, settled};
 use crate::certify::{self, Confirmed, Outcome};
 use crate::model::{Bytes, Instr, Loc, Program, ThreadId};
 use crate::query::{Action, Answer, Limit, Limits, Model, Proof, Stats, Trace, Waiting};
@@ -81,12 +81,14 @@ pub fn hang_of_retrying(program: Program, model: Model, limits: &Limits) -> Resu
             Err(limit) => Answer::Unknown(limit),
         },
     };
-    Ok(Hanging { outcome: outcome(answer, model, stats), program, waiting })
+    let outcome = doubted(&program, outcome(answer, model, stats));
+    Ok(Hanging { outcome, program, waiting })
 }
 
 fn outcome(answer: certify::Checked, model: Model, stats: Stats) -> Outcome {
-    let (engine, safe_under_sc, provenance) = ("explicit", false, None);
-    Outcome { answer, model, engine, safe_under_sc, provenance, stats, warnings: vec![] }
+    let (engine, safe_under_sc) = ("explicit", false);
+    let (provenance, approximate) = (None, None);
+    Outcome { answer, model, engine, safe_under_sc, provenance, approximate, stats, warnings: vec![] }
 }
 
 struct HangSearch<'a> {

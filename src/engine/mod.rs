@@ -14,6 +14,7 @@ mod lazy;
 mod onward;
 mod options;
 mod outcomes;
+mod parts;
 mod past;
 mod properties;
 mod sat;
@@ -44,6 +45,7 @@ use crate::query::{
 use crate::reach::{Goals, LEFT_TO_ONE};
 use crate::robust::oracle::{self, Reply};
 use crate::robust::triangular::{self, RaceOptions};
+use parts::doubted;
 use std::time::Instant;
 use subject::Subject;
 use table::{Allowance, Engine, Turn, unknown_membarrier};
@@ -95,6 +97,7 @@ pub fn check(
         (Ok(subject), Choice::Only(entry)) => alone(entry, &subject, options, limits)?,
     };
     outcome = shortest::show(program, goal, options, limits, outcome)?;
+    outcome = doubted(program, outcome);
     outcome.warnings = vacuity::warnings(program, goal, limits);
     outcome.stats.traffic = options.traffic();
     outcome.stats.time = start.elapsed();
@@ -130,6 +133,7 @@ fn outcome(engine: &dyn Engine<'_>, answer: Checked, options: &Options) -> Outco
         engine: engine.name(),
         safe_under_sc: engine.safe_under_sc(),
         provenance: None,
+        approximate: None,
         stats: engine.stats().clone(),
         warnings: vec![],
     }
@@ -139,7 +143,16 @@ fn outcome(engine: &dyn Engine<'_>, answer: Checked, options: &Options) -> Outco
 fn unsearched(options: &Options, answer: Checked) -> Outcome {
     let stats = Stats { workers: options.workers, ..Stats::default() };
     let (model, engine) = (options.model, "static");
-    Outcome { answer, model, engine, safe_under_sc: false, provenance: None, stats, warnings: vec![] }
+    Outcome {
+        answer,
+        model,
+        engine,
+        safe_under_sc: false,
+        provenance: None,
+        approximate: None,
+        stats,
+        warnings: vec![],
+    }
 }
 
 /// If the property holds under SC and the program is robust, does it hold under TSO? Not where it looks into
@@ -152,6 +165,11 @@ pub fn robustness_suffices(program: &Program, goal: &Goal) -> bool {
 /// proved byte by byte.
 fn mixed_sizes(program: &Program) -> Option<Limit> {
     program.mixes_sizes().then_some(Limit::MixedSizes)
+}
+
+/// Why nobody is asked about events of the program: what they are proved to be is not proved of these.
+fn unknown_events(program: &Program) -> Option<Limit> {
+    unknown_membarrier(program).or(mixed_sizes(program)).or(parts::any(program))
 }
 
 /// The program without loads and stores of what nobody really reads, as far as the goal is concerned: where
@@ -252,7 +270,7 @@ fn ask_oracle(
         Ok(subject) => subject,
         Err(limit) => return Ok((vec![], Reply::unasked(options.workers, limit))),
     };
-    if let Some(limit) = unknown_membarrier(program).or(mixed_sizes(program)) {
+    if let Some(limit) = unknown_events(program) {
         return Ok((vec![], Reply::unasked(options.workers, limit)));
     }
     let mut reply = oracle::ask(subject.program(), &options.oracle(goals), limits);
@@ -273,7 +291,7 @@ fn ask_oracle(
 /// is left out of the definition itself, and no switch changes the answer.
 pub fn triangular(program: &Program, options: &Options, limits: &Limits) -> Result<RaceFreedom, Internal> {
     let Options { reductions, order, workers, ref peers, .. } = *options;
-    if let Some(limit) = unknown_membarrier(program).or(mixed_sizes(program)) {
+    if let Some(limit) = unknown_events(program) {
         let stats = Stats { workers, ..Stats::default() };
         return Ok(RaceFreedom { answer: Answer::Unknown(limit), attackers: 0, stats });
     }

@@ -26,6 +26,10 @@ pub struct CodeLine {
     /// The text of that line, if it is at hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// It loads or stores across a border of eight bytes. Processors may do that at once or in two parts; the program
+    /// does it in parts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parted: bool,
     /// Through which calls control gets there, the innermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CodeCall>,

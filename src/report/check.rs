@@ -148,6 +148,13 @@ fn explanation(program: &Program, outcome: &Outcome) -> Vec<Block> {
         }
         Answer::Holds(Proof::Infeasible) => format!("Under {model}, {reason}."),
         Answer::Holds(Proof::Robust { .. }) => format!("{} ({states} states stored).", capitalised(&reason)),
+        Answer::Unknown(_) if let Some(trace) = &outcome.approximate => {
+            let [run, ending] = steps::trace(program, trace);
+            let told = format!(
+                "Under {model}, {reason}. This run is one only if it does it in two parts, with others in between:"
+            );
+            return vec![Block::line(told), run, ending];
+        }
         Answer::Unknown(_) => {
             format!("Under {model}, {reason}; {states} states were visited, none of them forbidden.")
         }
@@ -340,7 +347,14 @@ fn fields(program: &Program, file: &str, outcome: &Outcome, peak_kb: Option<u64>
             "shortened": outcome.provenance == Some(Provenance::Shortened),
             "trace": json::events(program, &trace.events),
         })),
-        Answer::Unknown(limit) => put(json!({ "limit": json::limit_name(limit) })),
+        Answer::Unknown(limit) => {
+            put(json!({ "limit": json::limit_name(limit) }));
+            if let Some(trace) = &outcome.approximate {
+                put(
+                    json!({ "trace_model": trace.model.name(), "trace": json::events(program, &trace.events) }),
+                );
+            }
+        }
         Answer::Holds(_) => {}
     }
     fields
@@ -397,7 +411,17 @@ mod tests {
 
     fn with(answer: Checked) -> Outcome {
         let (model, engine, stats) = (Model::Tso, "lazy", Stats::default());
-        Outcome { answer, model, engine, safe_under_sc: false, provenance: None, stats, warnings: vec![] }
+        let (provenance, approximate) = (None, None);
+        Outcome {
+            answer,
+            model,
+            engine,
+            safe_under_sc: false,
+            provenance,
+            approximate,
+            stats,
+            warnings: vec![],
+        }
     }
 
     fn violated() -> Outcome {

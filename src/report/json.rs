@@ -161,6 +161,7 @@ pub fn limit_name(limit: &Limit) -> &'static str {
         Limit::FrozenBuffers => "frozen buffers",
         Limit::Membarrier(_) => "membarrier",
         Limit::MixedSizes => "mixed sizes",
+        Limit::InParts(_) => "access in parts",
         Limit::Undefined(_) => "undefined",
         Limit::Inexpressible(_) => "inexpressible",
         Limit::Rounds(_) => "rounds",

@@ -82,6 +82,10 @@ pub fn limit_reached(limit: &Limit) -> String {
              `--engine explicit`) tell its bytes apart"
                 .to_string()
         }
+        Limit::InParts(place) => format!(
+            "{place} accesses memory across a border of eight bytes, and the answer depends on whether a processor does \
+             that at once"
+        ),
         Limit::Undefined(why) => {
             format!("what is asked about has no value in a state that can be reached: {why}")
         }

@@ -145,6 +145,9 @@ pub fn formula(
 ) -> Result<LivenessOutcome, Refuted> {
     let begun = Instant::now();
     let unknown = |limit| LivenessOutcome { answer: Answer::Unknown(limit), stats: Stats::default() };
+    if let Some(place) = program.parted() {
+        return Ok(unknown(Limit::InParts(place)));
+    }
     let automaton = match Automaton::of(&asked.formula.clone().negated(), limits) {
         Ok(automaton) => automaton,
         Err(limit) => return Ok(unknown(limit)),

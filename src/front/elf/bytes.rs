@@ -84,8 +84,11 @@ impl Bytes {
         }
     }
 
-    /// Nothing is known any more of what lies between.
+    /// Nothing is known any more of what lies between, if something does.
     pub(super) fn forget_all(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
         for (number, page) in self.pages.range_mut(start / PAGE..end.div_ceil(PAGE)) {
             let page = Arc::make_mut(page);
             let first = number * PAGE;

@@ -8,7 +8,7 @@ mod locks;
 mod make;
 mod memory;
 
-use self::locks::locks;
+use self::locks::{lock_mutex, locks, unlock_mutex};
 use self::make::{Make, RAX, RSP, arg};
 use self::memory::memory;
 use super::ops::*;
@@ -230,7 +230,20 @@ fn cpp(name: &str, m: &mut Make) -> bool {
             m.store(arg(0), constant(0), 8);
             m.give_nothing();
         }
-        "_ZNSt6thread6_StateD2Ev"
+        "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE" => {
+            m.ops.push(MicroOp::Wait);
+            let mutex = m.load(arg(1), 8);
+            unlock_mutex(m, &mutex);
+            lock_mutex(m, &mutex);
+            m.give_nothing();
+        }
+        "_ZNSt18condition_variableC1Ev"
+        | "_ZNSt18condition_variableC2Ev"
+        | "_ZNSt18condition_variableD1Ev"
+        | "_ZNSt18condition_variableD2Ev"
+        | "_ZNSt18condition_variable10notify_oneEv"
+        | "_ZNSt18condition_variable10notify_allEv"
+        | "_ZNSt6thread6_StateD2Ev"
         | "_ZNSt6thread6_StateD1Ev"
         | "_ZNSt8ios_base4InitC1Ev"
         | "_ZNSt8ios_base4InitD1Ev" => {

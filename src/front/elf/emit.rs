@@ -10,7 +10,7 @@ use super::tidy;
 use super::value::POISON;
 use crate::model::program::ThreadParts;
 use crate::model::{BinOp, Bytes, Edge, Expr, Instr, Loc, Location, Reg, RegExpr, RmwOp};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 pub(super) struct Emitter<'e> {
     layout: &'e Layout,
@@ -23,9 +23,11 @@ pub(super) struct Emitter<'e> {
     at: Loc,
     end: Loc,
     line: u32,
+    /// The lines that access memory in parts.
+    parted: BTreeSet<u32>,
 }
 
-/// The thread as the model has it.
+/// The thread as the model has it, with the lines that access memory in parts.
 pub(super) fn thread(
     exec: &mut Exec,
     root: &Root,
@@ -33,7 +35,7 @@ pub(super) fn thread(
     layout: &Layout,
     name: String,
     mut seen: impl FnMut(&CodePlace) -> u32,
-) -> Result<ThreadParts> {
+) -> Result<(ThreadParts, BTreeSet<u32>)> {
     let own = root.state.known(Var::Own).unwrap_or(0);
     let mut emitter = Emitter {
         layout,
@@ -46,6 +48,7 @@ pub(super) fn thread(
         at: Loc(0),
         end: Loc(graph.nodes.len() as u32),
         line: 0,
+        parted: BTreeSet::new(),
     };
     for (n, node) in graph.nodes.iter().enumerate() {
         emitter.at = Loc(n as u32);
@@ -78,7 +81,7 @@ pub(super) fn thread(
         initial,
         end: emitter.end,
     };
-    Ok(tidy::tidy(parts))
+    Ok((tidy::tidy(parts), emitter.parted))
 }
 
 impl Emitter<'_> {
@@ -149,22 +152,41 @@ impl Emitter<'_> {
         self.step(Instr::Load { dst, addr: address(cell), bytes });
     }
 
-    /// Loads an access that is not one whole cell.
-    fn load_pieces(&mut self, to: Var, at: u64, bytes: u8, cells: &[Cell]) {
+    /// Loads what an access that is not one whole cell is made of.
+    fn load_pieces(&mut self, at: u64, bytes: u8, cells: &[Cell]) {
+        let end = at + u64::from(bytes);
+        for cell in cells {
+            let named = if cell.mixed { cell.part(at, end) } else { Bytes::WHOLE };
+            self.cell_load(piece(*cell), *cell, named);
+        }
+    }
+
+    /// Makes one number of the pieces.
+    fn join_pieces(&mut self, to: Var, at: u64, bytes: u8, cells: &[Cell]) {
         let end = at + u64::from(bytes);
         let mut whole = constant(0);
-        for (n, cell) in cells.iter().enumerate() {
-            let piece = Var::Temp(u8::MAX - 40 - n as u8);
-            let named = if cell.mixed { cell.part(at, end) } else { Bytes::WHOLE };
-            self.cell_load(piece, *cell, named);
+        for cell in cells {
             whole = or_else(
                 whole,
-                shl(part(var(piece), *cell, at, end), constant(8 * (at.max(cell.address) - at))),
+                shl(part(var(piece(*cell)), *cell, at, end), constant(8 * (at.max(cell.address) - at))),
             );
         }
         let value = self.expr(&whole);
         let dst = self.register(to);
         self.step(Instr::Assign { dst, value });
+    }
+
+    /// An access to these cells: to each for itself if there are several, in every order.
+    fn in_any_order(&mut self, cells: &[Cell], access: impl Fn(&mut Self, &[Cell])) {
+        let [first, second] = *cells else { return access(self, cells) };
+        self.in_parts();
+        let (here, after) = (self.at, self.fresh());
+        for order in [[first, second], [second, first]] {
+            self.at = here;
+            access(self, &order);
+            self.jump(after);
+        }
+        self.go(after);
     }
 
     /// Stores into cells, of which each is covered or can be changed in part.
@@ -212,6 +234,11 @@ impl Emitter<'_> {
         let dst = self.register(to);
         self.step(Instr::Assign { dst, value });
     }
+}
+
+/// What a part of an access finds in a cell: one access is about cells side by side.
+fn piece(cell: Cell) -> Var {
+    Var::Temp(u8::MAX - 40 - (cell.address / 8 % 2) as u8)
 }
 
 /// The bytes of a cell that an access is about, as a number.
@@ -322,10 +349,11 @@ impl Sink for Emitter<'_> {
 
     fn load(&mut self, to: Var, at: u64, bytes: u8) {
         let cells = self.layout.cells(at, bytes);
-        match is_whole(&cells, at, bytes) {
-            true => self.cell_load(to, cells[0], Bytes::WHOLE),
-            false => self.load_pieces(to, at, bytes, &cells),
+        if is_whole(&cells, at, bytes) {
+            return self.cell_load(to, cells[0], Bytes::WHOLE);
         }
+        self.in_any_order(&cells, |emitter, order| emitter.load_pieces(at, bytes, order));
+        self.join_pieces(to, at, bytes, &cells);
     }
 
     fn store(&mut self, at: u64, bytes: u8, value: VarExpr) {
@@ -335,7 +363,9 @@ impl Sink for Emitter<'_> {
                 let value = self.expr(&value);
                 self.step(Instr::Store { addr: address(cells[0]), value, bytes: Bytes::WHOLE });
             }
-            false => self.store_pieces(at, bytes, &cells, &value),
+            false => self.in_any_order(&cells, |emitter, order| {
+                emitter.store_pieces(at, bytes, order, &value);
+            }),
         }
     }
 
@@ -356,7 +386,8 @@ impl Sink for Emitter<'_> {
         }
         // Bytes of a cell that it does not touch are in no conflict with others' steps.
         self.step(Instr::Lock);
-        self.load_pieces(to, at, bytes, &cells);
+        self.load_pieces(at, bytes, &cells);
+        self.join_pieces(to, at, bytes, &cells);
         self.store_pieces(at, bytes, &cells, &new);
         self.step(Instr::Unlock);
     }
@@ -370,6 +401,10 @@ impl Sink for Emitter<'_> {
 
     fn fence(&mut self) {
         self.step(Instr::Fence);
+    }
+
+    fn in_parts(&mut self) {
+        self.parted.insert(self.line);
     }
 
     fn end(&mut self) {

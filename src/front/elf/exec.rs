@@ -237,6 +237,17 @@ impl Exec<'_, '_> {
                     sink.end();
                     flow = GoesOn::Ended;
                 }
+                MicroOp::Special(Special::Halves { at: start, backwards })
+                    if self.tells_halves(place, &state, start)? =>
+                {
+                    sink.in_parts();
+                    let ways = [at + 1, *backwards].map(|op| Continuation {
+                        place: CodePlace { op, ..place },
+                        state: state.clone(),
+                        condition: None,
+                    });
+                    return Ok(PathEnd::Next(ways.into()));
+                }
                 MicroOp::Special(special) => match self.special(place, &mut state, special, sink)? {
                     Some(then) => flow = then,
                     None => return Ok(PathEnd::NotAlone),

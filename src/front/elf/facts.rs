@@ -164,6 +164,8 @@ impl CodeFacts {
         let near = self.stored.range((address.saturating_sub(7), 0)..(end, 0));
         let near: Vec<_> = near.filter(|((at, size), _)| at + u64::from(*size) > address).collect();
         let mut borders = BTreeSet::from([address, end]);
+        // What crosses a border of eight bytes may be found half changed.
+        borders.extend((address / 8 + 1..).map(|word| 8 * word).take_while(|border| *border < end));
         for ((at, size), _) in &near {
             borders.extend([*at, at + u64::from(*size)].into_iter().filter(|b| (address..end).contains(b)));
         }

@@ -4,8 +4,8 @@
 //! A processor accesses what lies within eight aligned bytes at once. If every store to a group changes all of it, what
 //! loads a part takes it out of the whole: what compilers make by merging neighbouring fields looks so, and every engine
 //! understands it. If some change a part, accesses to parts name their bytes, as the model has them. Groups that go
-//! beyond eight aligned bytes are cut at all borders of accesses, and only locked instructions may be about several
-//! pieces: other accesses would have to be split.
+//! beyond eight aligned bytes have a cell for each eight. What is about two of them happens at once if it is a locked
+//! instruction; else it happens in two parts, in either order, which is more than processors do that promise more.
 
 use super::bytes::{Bytes, Kind};
 use super::facts::{AccessKind, CodeFacts, SharedAccess};
@@ -15,7 +15,7 @@ use super::refusal::{Refusal, Result};
 use super::value::POISON;
 use crate::model::program::Variable;
 use crate::model::{self, Addr, Value};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 /// A piece of memory that has a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,21 +90,20 @@ impl Layout {
         end: u64,
         mut variable: impl FnMut(u64, u8) -> Variable,
     ) {
-        let aligned = start / 8 == (end - 1) / 8;
-        let borders: BTreeSet<u64> = match aligned {
-            true => BTreeSet::from([start, end]),
-            false => group.iter().flat_map(|access| [access.at, access.end()]).collect(),
-        };
-        let partial = |access: &&SharedAccess| (access.at, access.end()) != (start, end);
-        let mixed = aligned && group.iter().filter(partial).any(|a| a.kind != AccessKind::Load);
-        let partly = mixed && group.iter().filter(partial).any(|a| a.kind != AccessKind::Locked);
-        // No access is wider than eight bytes, so no piece is.
-        let borders: Vec<u64> = borders.into_iter().collect();
-        for pair in borders.windows(2) {
-            let bytes = (pair[1] - pair[0]) as u8;
+        for word in start / 8..=(end - 1) / 8 {
+            let (start, end) = (start.max(8 * word), end.min(8 * word + 8));
+            let within = |a: &SharedAccess| (a.at.max(start), a.end().min(end));
+            let partial: Vec<AccessKind> = group
+                .iter()
+                .filter(|a| a.at < end && a.end() > start && within(a) != (start, end))
+                .map(|a| a.kind)
+                .collect();
+            let mixed = partial.iter().any(|kind| *kind != AccessKind::Load);
+            let partly = mixed && partial.iter().any(|kind| *kind != AccessKind::Locked);
+            let bytes = (end - start) as u8;
             let cell = Addr(self.variables.len() as u32);
-            self.cells.insert(pair[0], Cell { address: pair[0], bytes, cell, mixed, partly });
-            self.variables.push(variable(pair[0], bytes));
+            self.cells.insert(start, Cell { address: start, bytes, cell, mixed, partly });
+            self.variables.push(variable(start, bytes));
         }
     }
 
@@ -119,18 +118,9 @@ impl Layout {
             let refusal = Refusal::new(format!("`{}` {why}", name(access.at)));
             access.by.map_or(refusal.clone(), |by| refusal.at(by))
         };
-        for access in group {
-            if self.cells(access.at, access.bytes).len() > 1 && access.kind != AccessKind::Locked {
-                let why = format!(
-                    "is accessed in {} bytes, which overlap others across a border of eight bytes",
-                    access.bytes
-                );
-                let help = "accesses of different sizes are covered within eight aligned bytes";
-                return Err(refused(access, why).help(help));
-            }
-        }
         let partial = |a: &SharedAccess| (a.at, a.bytes) != (group[0].at, group[0].bytes);
-        if !group.iter().any(partial) {
+        let parted = |a: &SharedAccess| self.cells(a.at, a.bytes).len() > 1;
+        if !group.iter().any(|a| partial(a) || parted(a)) {
             return Ok(());
         }
         // What stands for "never written" is a whole cell's.

@@ -73,6 +73,14 @@ impl Lift {
         self.ops.push(MicroOp::Store { addr, value, bytes });
     }
 
+    /// An access to each half of a vector in memory, in either order.
+    pub(super) fn halves(&mut self, at: &VarExpr, access: impl Fn(usize, VarExpr) -> MicroOp) {
+        let half = |n: usize| access(n, add(at.clone(), constant(8 * n as u64)));
+        let first = self.ops.len() as OpLabel;
+        self.ops.push(MicroOp::Special(Special::Halves { at: at.clone(), backwards: first + 4 }));
+        self.ops.extend([half(0), half(1), MicroOp::Goto(first + 6), half(1), half(0)]);
+    }
+
     /// Goes on behind what is added until `here`, if the condition holds.
     fn skip_if(&mut self, condition: VarExpr) -> usize {
         self.ops.push(MicroOp::If(condition, 0));

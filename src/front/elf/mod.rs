@@ -348,7 +348,11 @@ impl CodeReader<'_, '_> {
             let calls: HashMap<u32, Vec<u64>> =
                 graph.nodes.iter().map(|n| (n.place.context, exec.contexts.calls(n.place.context))).collect();
             let seen = |place: &CodePlace| code.number(place, &calls[&place.context]);
-            parts.threads.push(emit::thread(&mut exec, root, graph, &layout, name, seen)?);
+            let (thread, parted) = emit::thread(&mut exec, root, graph, &layout, name, seen)?;
+            parts.threads.push(thread);
+            for line in parted {
+                code.rows[line as usize - 1].parted = true;
+            }
         }
         parts.code = code.rows;
         parts.properties = self.goals.iter().map(|goal| goal.property(&layout)).collect();

@@ -152,10 +152,16 @@ pub(super) enum Special {
     },
     /// Not more, if the condition fails.
     Assume(VarExpr),
-    /// Refused if other threads touch these bytes, for they are not accessed at once.
-    Unshared {
+    /// Two accesses to eight bytes each follow: the other way round from the label on, if others can tell.
+    Halves {
         at: VarExpr,
-        length: u64,
+        backwards: OpLabel,
+    },
+    /// How many bytes a block of the heap has, or fewer.
+    BlockLength {
+        dst: Var,
+        at: VarExpr,
+        most: VarExpr,
     },
     Refuse(String, Option<String>),
     /// How many bytes there are before a zero.

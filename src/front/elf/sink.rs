@@ -34,6 +34,8 @@ pub(super) trait Sink {
     /// Nobody knows any more what these bytes are.
     fn forget(&mut self, address: u64, bytes: u64);
     fn fence(&mut self);
+    /// What the instruction accesses, it may access in parts.
+    fn in_parts(&mut self);
     /// The thread ends.
     fn end(&mut self);
 }
@@ -59,5 +61,6 @@ impl Sink for Silent {
     fn locked(&mut self, _: Var, _: u64, _: u8, _: RmwChange) {}
     fn forget(&mut self, _: u64, _: u64) {}
     fn fence(&mut self) {}
+    fn in_parts(&mut self) {}
     fn end(&mut self) {}
 }

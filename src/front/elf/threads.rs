@@ -178,7 +178,7 @@ pub(super) fn run_alone(
             );
         }
         if let Some(rsp) = state.known(Var::Gpr(RSP)) {
-            memory.forget_all(area.stack.0, rsp.saturating_sub(RED_ZONE));
+            memory.forget_all(area.stack.0, rsp.saturating_sub(RED_ZONE).min(area.stack.1));
         }
         let root = Root { name: "main".to_string(), state, start: stands, stack: area.stack, creator: None };
         let mut roots = vec![root];

@@ -113,8 +113,9 @@ fn read(lift: &mut Lift, operand: u32) -> Result<Halves> {
     }
     lift.segment()?;
     let at = lift.address();
-    lift.ops.push(MicroOp::Special(Special::Unshared { at: at.clone(), length: 16 }));
-    Ok([lift.load(at.clone(), 8), lift.load(add(at, constant(8)), 8)])
+    let halves = [lift.temp(), lift.temp()];
+    lift.halves(&at, |n, addr| MicroOp::Load { dst: halves[n], addr, bytes: 8 });
+    Ok(halves.map(var))
 }
 
 fn write(lift: &mut Lift, operand: u32, value: Halves) -> Result<()> {
@@ -130,9 +131,8 @@ fn write(lift: &mut Lift, operand: u32, value: Halves) -> Result<()> {
         None if lift.is_memory(operand) => {
             lift.segment()?;
             let at = lift.address();
-            lift.ops.push(MicroOp::Special(Special::Unshared { at: at.clone(), length: 16 }));
-            lift.store(at.clone(), low, 8);
-            lift.store(add(at, constant(8)), high, 8);
+            let value = [low, high];
+            lift.halves(&at, |n, addr| MicroOp::Store { addr, value: value[n].clone(), bytes: 8 });
         }
         None => return Err(lift.uncovered()),
     }

@@ -215,6 +215,7 @@ fn object_code_is_told_by_its_source_its_function_and_its_disassembly() {
             line: if n == 0 { 14 } else { 0 },
             column: 5,
             source: (n == 0).then(|| "  x = 1;".to_string()),
+            parted: false,
             calls: vec![CodeCall {
                 function: "put".to_string(),
                 inlined: true,

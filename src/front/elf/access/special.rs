@@ -73,8 +73,12 @@ impl Exec<'_, '_> {
                 state.put(*dst, Value::constant(length));
                 GoesOn::On
             }
-            Special::Unshared { at, length } => {
-                self.unshared(place, state, at, *length)?;
+            Special::Halves { .. } => GoesOn::On,
+            Special::BlockLength { dst, at, most } => {
+                let block = one(state, at, "which memory is made larger or smaller")?;
+                let most = one(state, most, "the number of bytes that are asked for")?;
+                let length = self.facts.block(block).map_or(0, |block| block.bytes.min(most));
+                state.put(*dst, Value::constant(length));
                 GoesOn::On
             }
             Special::Refuse(why, help) => {
@@ -86,6 +90,28 @@ impl Exec<'_, '_> {
             }
         };
         Ok(Some(flow))
+    }
+
+    /// Can other threads tell in which order the halves of sixteen bytes are accessed?
+    pub(in super::super) fn tells_halves(
+        &self,
+        place: CodePlace,
+        state: &State,
+        at: &VarExpr,
+    ) -> Result<bool> {
+        let Ok(Numbers::Few(starts)) = state.numbers(at) else { return Ok(false) };
+        if self.alone.is_some() {
+            return Ok(false);
+        }
+        let halves = |start: &u64| [*start, start.wrapping_add(8)];
+        let tells = |start: &u64| halves(start).iter().all(|half| self.facts.is_shared(*half, 8));
+        if !starts.iter().any(tells) {
+            return Ok(false);
+        }
+        if starts.iter().any(|start| start % 8 != 0) {
+            self.unshared(place, state, at, 16)?;
+        }
+        Ok(true)
     }
 
     /// Refuses a block that other threads touch, and that is not accessed at once.
@@ -149,7 +175,7 @@ impl Exec<'_, '_> {
         }
         let mut held = Vec::new();
         for (n, (offset, bytes)) in pieces.iter().enumerate() {
-            let Ok(number) = u8::try_from(n + 64) else {
+            let Some(number) = u8::try_from(n + 64).ok().filter(|number| *number < 200) else {
                 return Err(
                     Refusal::new("a block of this size is copied while other threads run").at(place.address)
                 );

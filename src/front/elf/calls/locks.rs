@@ -9,6 +9,8 @@ const MUTEX_KIND: u64 = 16;
 const MUTEX_OWNER: u64 = 8;
 const MUTEX_DEPTH: u64 = 4;
 const WRITER: u64 = 0x8000_0000;
+const BARRIER_WANTED: u64 = 4;
+const ODD_ROUND: u64 = 0x8000_0000;
 const EBUSY: u64 = 16;
 const ETIMEDOUT: u64 = 110;
 
@@ -27,7 +29,7 @@ fn unlock_plain(m: &mut Make, at: VarExpr) {
 }
 
 /// A recursive mutex counts how often its owner holds it.
-fn lock_mutex(m: &mut Make, at: &VarExpr) {
+pub(super) fn lock_mutex(m: &mut Make, at: &VarExpr) {
     let kind = m.load(add(at.clone(), constant(MUTEX_KIND)), 4);
     let recursive = m.forward_if(eq(kind, constant(1)));
     lock_plain(m, at.clone());
@@ -46,7 +48,7 @@ fn lock_mutex(m: &mut Make, at: &VarExpr) {
     m.land(done);
 }
 
-fn unlock_mutex(m: &mut Make, at: &VarExpr) {
+pub(super) fn unlock_mutex(m: &mut Make, at: &VarExpr) {
     let kind = m.load(add(at.clone(), constant(MUTEX_KIND)), 4);
     let plain = m.forward_if(ne(kind, constant(1)));
     let (owner, depth) = (add(at.clone(), constant(MUTEX_OWNER)), add(at.clone(), constant(MUTEX_DEPTH)));
@@ -164,8 +166,15 @@ pub(super) fn locks(name: &str, m: &mut Make) -> bool {
             m.give(constant(0));
         }
         "pthread_rwlock_trywrlock" => {
+            // Who sees that it is held does not try: that is no fence.
+            let now = m.load(arg(0), 4);
+            let busy = m.forward_if(ne(now, constant(0)));
             let old = m.cas(arg(0), constant(0), constant(WRITER));
-            m.give(binary(BinOp::Mul, ne(old, constant(0)), constant(EBUSY)));
+            let late = m.forward_if(ne(old, constant(0)));
+            m.give(constant(0));
+            m.land(busy);
+            m.land(late);
+            m.give(constant(EBUSY));
         }
         "pthread_rwlock_unlock" => {
             let now = m.load(arg(0), 4);
@@ -181,23 +190,24 @@ pub(super) fn locks(name: &str, m: &mut Make) -> bool {
         }
         "pthread_barrier_init" => {
             m.store(arg(0), constant(0), 4);
-            m.store(add(arg(0), constant(4)), cut(arg(2), 32), 4);
-            m.store(add(arg(0), constant(8)), constant(0), 4);
+            m.store(add(arg(0), constant(BARRIER_WANTED)), cut(arg(2), 32), 4);
             m.give(constant(0));
         }
+        // How many wait, and above that whether the round is an odd one: who waits is of that round.
         "pthread_barrier_wait" => {
-            let round = add(arg(0), constant(8));
-            let wanted = m.load(add(arg(0), constant(4)), 4);
-            let now = m.load(round.clone(), 4);
-            let old = m.rmw(arg(0), 4, New::Update(cut(add(var(Var::Old), constant(1)), 32)));
-            let waits = m.forward_if(ne(add(old, constant(1)), wanted));
-            m.store(arg(0), constant(0), 4);
-            m.rmw(round.clone(), 4, New::Swap(xor(now.clone(), constant(1))));
+            let wanted = m.load(add(arg(0), constant(BARRIER_WANTED)), 4);
+            let more = add(var(Var::Old), constant(1));
+            let round = and(var(Var::Old), constant(ODD_ROUND));
+            let is_last = eq(sub(more.clone(), round.clone()), wanted.clone());
+            let next = choose(is_last, xor(round, constant(ODD_ROUND)), more);
+            let old = m.rmw(arg(0), 4, New::Update(next));
+            let round = m.kept(and(old.clone(), constant(ODD_ROUND)));
+            let waits = m.forward_if(ne(sub(add(old, constant(1)), round.clone()), wanted));
             m.give(constant(0xffff_ffff));
             m.land(waits);
             let again = m.here();
-            let then = m.load(round, 4);
-            m.jump_if(eq(then, now), again);
+            let then = m.load(arg(0), 4);
+            m.jump_if(eq(and(then, constant(ODD_ROUND)), round), again);
             m.give(constant(0));
         }
         // It may always wake up without a signal.

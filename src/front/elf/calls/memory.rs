@@ -61,6 +61,18 @@ pub(super) fn memory(name: &str, m: &mut Make) -> bool {
                 m.give(block);
             }
         }
+        // It goes to another place, as it may.
+        "realloc" => {
+            let block = allocate(m, &arg(1), None);
+            let none = m.forward_if(eq(arg(0), constant(0)));
+            let dst = m.temp();
+            let kept = Special::BlockLength { dst, at: arg(0), most: arg(1) };
+            m.ops.push(MicroOp::Special(kept));
+            m.ops.push(MicroOp::Special(Special::Copy { to: block.clone(), from: arg(0), length: var(dst) }));
+            m.ops.push(MicroOp::Special(Special::Free(arg(0))));
+            m.land(none);
+            m.give(block);
+        }
         _ if FREES.contains(&name) => {
             m.ops.push(MicroOp::Special(Special::Free(arg(0))));
             m.give_nothing();

@@ -137,7 +137,9 @@ impl Exec<'_, '_> {
         };
         // What lies below the stack's end after a return is nobody's any more.
         if let Some(rsp) = state.known(Var::Gpr(RSP)) {
-            let (bottom, _) = self.stack;
+            let (bottom, top) = self.stack;
+            // A program may have put its stack elsewhere.
+            let rsp = rsp.min(top);
             if self.alone.is_some() {
                 self.memory.forget_all(bottom, rsp);
             }
