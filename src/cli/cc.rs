@@ -68,10 +68,6 @@ impl Answered {
 
 pub(super) fn run(args: CcArgs, terminal: &Terminal) -> Exit {
     let levels = match levels(&args) {
-        Ok(levels) if levels.len() > 1 && args.check.search.output.wants_any() => {
-            terminal.error("files beside the output are about one level: say which with --levels");
-            return Exit::BadInput;
-        }
         Ok(levels) => levels,
         Err(why) => {
             terminal.error(&why);
@@ -92,6 +88,7 @@ pub(super) fn run(args: CcArgs, terminal: &Terminal) -> Exit {
     for (level, objects) in levels.iter().zip(objects) {
         let level = level.as_ref().map_or_else(|| told_level(&args.flags), Level::name);
         let mut own = args.check.clone();
+        terminal.parts().aspect = level.clone();
         own.search.input.code.compiled = Arc::new(objects);
         own.search.input.code.linked = own.search.files.split_off(1);
         let (exit, told) = terminal.kept(|| check::run_until(&own, &interrupt, terminal));

@@ -2,7 +2,7 @@
 
 use super::compile::{self, Language};
 use super::terminal::Terminal;
-use super::{Exit, InputArgs, diagnose, includes, written};
+use super::{Exit, InputArgs, diagnose, includes, sources, written};
 use crate::certify::certificate::digest;
 use crate::dve::System;
 use crate::front::formats::{self, Contents, Format, Reading};
@@ -128,8 +128,9 @@ pub(crate) fn read_loaded(
         Loaded::Program(source) => source.left_out.clone(),
         Loaded::Model(_) => vec![],
     };
-    if parts.wanted && format(path, args).is_ok_and(|format| format.lines) {
-        parts.text = Some(written::text_of(&loaded));
+    if parts.wanted {
+        let lines = format(path, args).is_ok_and(|format| format.lines);
+        parts.text = written::listing_of(&loaded).or_else(|| lines.then(|| written::text_of(&loaded)));
     }
     drop(parts);
     Ok(loaded)
@@ -330,7 +331,10 @@ fn load_alone(
     // What has no place in the text is about all of the program.
     let whole = input.warnings.iter().filter(|warning| warning.span.is_none());
     let left_out = whole.map(|warning| warning.message.clone()).collect();
-    let Input { program, formulas, .. } = input;
+    let Input { mut program, formulas, .. } = input;
+    if is_code {
+        sources::add(&mut program, path);
+    }
     let source = Source { program, formulas, name: stem(path), text, stretches, litmus, left_out };
     Ok((Loaded::Program(Box::new(source)), warnings))
 }
@@ -338,8 +342,8 @@ fn load_alone(
 /// Does the file begin as machine code does?
 pub(crate) fn is_code(path: &Path) -> bool {
     let mut first = [0; 8];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
-    path.is_file() && read.is_ok() && elf::is_code(&first)
+    let read = |first: &mut [u8]| std::fs::File::open(path).and_then(|mut file| file.read_exact(first));
+    path.is_file() && read(&mut first).is_ok() && elf::is_code(&first)
 }
 
 /// The bytes of a file, or those of the object file that is made of a source.
@@ -358,9 +362,16 @@ fn code(path: &Path, args: &InputArgs, limits: &Limits) -> Result<Vec<u8>, Failu
     }
 }
 
-/// What the user says the format is, or else the file's name.
+/// What the user says the format is, or else what the file's first bytes or its name say.
 pub(crate) fn format(path: &Path, args: &InputArgs) -> Result<&'static Format, String> {
-    args.from.map_or_else(|| format_of(path), Ok)
+    if let Some(format) = args.from {
+        return Ok(format);
+    }
+    let assembled = matches!(Language::of(path), Some(Language::Assembly));
+    match formats::named("elf") {
+        Some(format) if assembled || args.code.compiled.contains_key(path) || is_code(path) => Ok(format),
+        _ => format_of(path),
+    }
 }
 
 pub(crate) fn format_of(path: &Path) -> Result<&'static Format, String> {

@@ -38,6 +38,7 @@ mod replay;
 mod robust;
 mod show;
 mod side_by_side;
+mod sources;
 mod terminal;
 mod test;
 mod written;
@@ -315,6 +316,8 @@ struct VerifyArgs {
     input: InputArgs,
     #[command(flatten)]
     limits: LimitArgs,
+    #[command(flatten)]
+    output: written::OutputArgs,
     /// Prints a JSON object
     #[arg(long)]
     json: bool,

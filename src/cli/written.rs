@@ -7,6 +7,7 @@ use super::input::Loaded;
 use super::limits::peak_kb;
 use super::terminal::Terminal;
 use super::{Exit, InputArgs};
+use crate::model::code::CodeLine;
 use crate::model::source::{Stretch, place};
 use crate::query::Verdict;
 use crate::report::document::{Block, Document};
@@ -59,6 +60,8 @@ type Renderer = fn(&Parts) -> String;
 pub(crate) struct Parts {
     /// Whether texts are kept.
     pub wanted: bool,
+    /// What the answers are about, beside a file: a level of optimisation, a test.
+    pub aspect: String,
     /// The text of the file that is being asked about.
     pub text: Option<ProgramText>,
     /// What every answer about that file leaves out, beside what the answer itself warns of.
@@ -89,17 +92,15 @@ impl Parts {
         }
         let object = self.object(document, input);
         if output.html.is_some() {
-            self.sections.push(page::section(
-                document,
-                &self.left_out,
-                self.text.as_ref(),
-                self.sections.len(),
-            ));
+            let mut section =
+                page::section(document, &self.left_out, self.text.as_ref(), self.sections.len());
+            section.file = self.title(&section.file);
+            self.sections.push(section);
         }
         if output.svg.is_some() {
             self.pictures.extend(pictures::of(
                 &(document.explanation)(),
-                &document.file,
+                &self.title(&document.file),
                 self.pictures.len(),
             ));
         }
@@ -107,6 +108,11 @@ impl Parts {
         self.case(&object, document.verdict, told);
         self.answers.push(object);
         self.text = None;
+    }
+
+    /// What people call the part of a file.
+    fn title(&self, file: &str) -> String {
+        if self.aspect.is_empty() { file.to_string() } else { format!("{file}, {}", self.aspect) }
     }
 
     /// The answer as scripts get it.
@@ -124,7 +130,7 @@ impl Parts {
     pub(crate) fn add_told(&mut self, told: ToldAnswer<'_>, output: &OutputArgs) {
         let ToldAnswer { object, verdict, question, blocks, costs, output: printed } = told;
         let text = |name: &str| object[name].as_str().unwrap_or_default().to_string();
-        let (file, word) = (text("file"), text("verdict"));
+        let (file, word) = (self.title(&text("file")), text("verdict"));
         if output.html.is_some() {
             let body = page::body(blocks, costs, self.text.as_ref(), self.sections.len());
             self.sections.push(page::section_of(&file, &word, page::tone_of(verdict), question, body));
@@ -146,7 +152,7 @@ impl Parts {
             Verdict::Unknown => CaseResult::Error(why()),
         };
         let seconds = object["time_ms"].as_f64().unwrap_or(0.0) / 1000.0;
-        let (class, name) = (format!("overtake {}", text("command")), text("file"));
+        let (class, name) = (format!("overtake {}", text("command")), self.title(&text("file")));
         self.cases.push(Case { class, name, seconds, result, output });
     }
 
@@ -188,6 +194,24 @@ pub(crate) fn text_of(loaded: &Loaded) -> ProgramText {
         Loaded::Program(source) => lines(&source.text, &source.stretches),
         Loaded::Model(model) => lines(&model.text, &[]),
     }
+}
+
+/// Longer ones are for `show`.
+const LONGEST_LISTING: usize = 1_000;
+
+/// Object code has a line for each instruction, with that of its source if there is one.
+pub(crate) fn listing_of(loaded: &Loaded) -> Option<ProgramText> {
+    let Loaded::Program(source) = loaded else { return None };
+    let code = source.program.code_lines();
+    let line = |code: &CodeLine| {
+        let text = match &code.source {
+            Some(source) => format!("{:<28}  {source}", code.asm),
+            None => code.asm.clone(),
+        };
+        TextLine::new(code.place().short(), &text)
+    };
+    let is_short = (1..=LONGEST_LISTING).contains(&code.len());
+    is_short.then(|| ProgramText { lines: code.iter().map(line).collect() })
 }
 
 pub(crate) fn lines(text: &str, stretches: &[Stretch]) -> ProgramText {

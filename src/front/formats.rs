@@ -191,7 +191,7 @@ pub static FORMATS: [Format; 8] = [
         read: Some(|bytes, with| alone(code(bytes, with))),
         write: None,
         patch: None,
-        source_map: no_copies,
+        source_map: |_, program, _| Ok(SourceMap::of_code(program)),
         fence: |_| "mfence",
     },
     Format {

@@ -4,7 +4,8 @@
 //! Plain data that a front end hands over beside the program, for those who want to change the text: each
 //! place at which something could be inserted, with all its copies, and each statement with all its edges.
 
-use super::{EdgeId, Loc, Program, ThreadId};
+use super::{EdgeId, Instr, Loc, Program, ThreadId};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,6 +50,40 @@ impl SourceMap {
         SourceMap::of_copies(program, &alone)
     }
 
+    /// What was made from one instruction of object code is one place, whatever threads come to it, and through
+    /// whatever calls.
+    pub fn of_code(program: &Program) -> SourceMap {
+        let mut places: BTreeMap<CodeKey, Vec<Passage>> = BTreeMap::new();
+        let mut statements: BTreeMap<(CodeKey, bool), Vec<(ThreadId, EdgeId)>> = BTreeMap::new();
+        let mut names: Vec<&str> = Vec::new();
+        for t in program.thread_ids() {
+            let thread = program.thread(t);
+            for at in thread.locations() {
+                let line = thread.edges_from(at).first().map_or(0, |(_, edge)| edge.line);
+                places.entry(CodeKey::of(program, line, t, at.0)).or_default().push(Passage::All(t, at));
+            }
+            for (e, edge) in thread.edges() {
+                let stores = matches!(edge.instr, Instr::Store { .. });
+                let key = CodeKey::of(program, if stores { edge.line } else { 0 }, t, e.0);
+                statements.entry((key, stores)).or_default().push((t, e));
+            }
+            names.push(thread.name());
+        }
+        // The second thread of a function has its name with a number behind it.
+        let owner = |name: &&str| match name.rsplit_once('_') {
+            Some((first, number)) if number.parse::<u32>().is_ok() && names.contains(&first) => {
+                first.to_string()
+            }
+            _ => name.to_string(),
+        };
+        let offset = None;
+        SourceMap {
+            owners: names.iter().map(owner).collect(),
+            places: places.into_values().map(|copies| SourcePlace { offset, copies }).collect(),
+            statements: statements.into_values().map(|edges| Statement { offset, edges }).collect(),
+        }
+    }
+
     /// Ranges of threads are copies of one text each, location by location and edge by edge. Those that turn
     /// out not to be are told apart.
     pub fn of_copies(program: &Program, copies: &[Range<u16>]) -> SourceMap {
@@ -85,6 +120,29 @@ impl SourceMap {
     /// Is the thread one of several that were made from the same text?
     pub fn has_siblings(&self, t: ThreadId) -> bool {
         self.owners.iter().filter(|owner| **owner == self.owners[t.index()]).count() > 1
+    }
+}
+
+/// An instruction, in the order of the text; or what is no instruction's, for itself.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct CodeKey<'p> {
+    file: Option<&'p str>,
+    line: u32,
+    at: &'p str,
+    /// Where a function of a library was called.
+    called: Option<(&'p str, u32)>,
+    alone: Option<(ThreadId, u32)>,
+}
+
+impl<'p> CodeKey<'p> {
+    fn of(program: &'p Program, line: u32, thread: ThreadId, number: u32) -> CodeKey<'p> {
+        let Some(code) = program.code(line) else {
+            let alone = Some((thread, number));
+            return CodeKey { file: None, line: 0, at: "", called: None, alone };
+        };
+        let is_library = code.at == code.asm;
+        let called = code.calls.first().filter(|_| is_library).map(|call| (&call.function[..], call.line));
+        CodeKey { file: code.file.as_deref(), line: code.line, at: &code.at, called, alone: None }
     }
 }
 

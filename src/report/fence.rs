@@ -153,7 +153,19 @@ fn explanation(patient: &Patient<'_>, repair: &Repair) -> Vec<Block> {
             return vec![Block::lines(vec![reason, so_far])];
         }
     };
-    [Block::line(reason)].into_iter().chain(rest).collect()
+    let advice = code_advice(patient, repair).map(Block::line);
+    [Block::line(reason)].into_iter().chain(rest).chain(advice).collect()
+}
+
+/// How to write a fence that object code needs.
+fn code_advice(patient: &Patient<'_>, repair: &Repair) -> Option<&'static str> {
+    let Answer::Holds(Enough { sets, .. }) = &repair.answer else { return None };
+    let is_fence = |c: &Change| matches!(c, Change::Fence { .. } | Change::FenceBehind { .. });
+    let any = sets.iter().flatten().flat_map(|remedy| &remedy.changes).any(is_fence);
+    (any && !patient.program.code_lines().is_empty()).then_some(
+        "A fence is an `mfence`, or `atomic_thread_fence(memory_order_seq_cst)` in the source; a barrier for the compiler \
+         alone is not enough.",
+    )
 }
 
 fn changes(patient: &Patient<'_>, enough: &Enough) -> Vec<Block> {
