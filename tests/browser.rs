@@ -59,6 +59,8 @@ fn pages_of_all_kinds_open_without_an_error_or_a_request() {
         ("sc", vec!["check", "programs/demos/assert.tso"]),
         ("long", vec!["check", &counting]),
         ("deep", vec!["check", "programs/loop/loop-deep.tso", "-DN=20"]),
+        ("object", vec!["check", "examples/code/handoff.o"]),
+        ("datatype", vec!["datatype", "datatypes/treiber_stack.dt", "--model", "relaxed", "--test", "T0"]),
         ("several", vec!["check", "programs/litmus/sb.tso", "programs/litmus/mp.tso"]),
     ];
     for (name, args) in pages {
@@ -318,6 +320,20 @@ fn whoever_is_not_the_user_is_refused() {
         "431"
     );
     assert_eq!(status("nonsense\r\n\r\n".to_string()), "400");
+}
+
+/// Connections that say nothing keep nobody from being told that there are too many.
+#[test]
+fn idle_connections_hold_nobody_up() {
+    let explorer = Explorer::start("programs/litmus/sb.tso");
+    let rest = explorer.1.strip_prefix("http://").expect("an address");
+    let (host, path) = rest.split_once('/').expect("a token");
+    let idle: Vec<_> = (0..100).filter_map(|_| std::net::TcpStream::connect(host).ok()).collect();
+    let begin = std::time::Instant::now();
+    let answer = explorer.raw(&format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    assert!(answer.contains(" 503 ") || answer.contains(" 200 "), "{answer}");
+    assert!(begin.elapsed() < std::time::Duration::from_secs(8), "after {:?}", begin.elapsed());
+    drop(idle);
 }
 
 /// What the explorer saves as JSON is a run that replays.

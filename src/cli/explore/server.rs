@@ -71,7 +71,7 @@ impl Server {
             for stream in self.listener.incoming().flatten() {
                 if running.fetch_add(1, Ordering::AcqRel) >= MOST {
                     running.fetch_sub(1, Ordering::AcqRel);
-                    send(&stream, &HttpReply::refusal("503 Service Unavailable"));
+                    turn_away(&stream);
                     continue;
                 }
                 let (handler, running) = (&handler, &running);
@@ -200,7 +200,16 @@ fn read(mut stream: &TcpStream) -> Result<Request, &'static str> {
     Ok(request)
 }
 
-fn send(mut stream: &TcpStream, reply: &HttpReply) {
+/// Says that there are too many, and waits next to nothing: meanwhile nobody else is heard.
+fn turn_away(mut stream: &TcpStream) {
+    let brief = Duration::from_millis(20);
+    // An answer to what was not read may get lost.
+    let _ = stream.set_read_timeout(Some(brief));
+    let _ = stream.read(&mut [0; HEAD]);
+    write(stream, &HttpReply::refusal("503 Service Unavailable"), brief);
+}
+
+fn write(mut stream: &TcpStream, reply: &HttpReply, patience: Duration) {
     let HttpReply { status, kind, body } = reply;
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\n\
@@ -209,8 +218,12 @@ fn send(mut stream: &TcpStream, reply: &HttpReply) {
         body.len()
     );
     // A reader that has gone away is no error of ours.
-    let _ = stream.set_write_timeout(Some(PATIENCE));
+    let _ = stream.set_write_timeout(Some(patience));
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+}
+
+fn send(mut stream: &TcpStream, reply: &HttpReply) {
+    write(stream, reply, PATIENCE);
     // What was not read of a request that is refused would take the answer away with it: a little of it is read still.
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
