@@ -135,6 +135,45 @@ fn several_files_are_sections_of_one_page() {
 }
 
 #[test]
+fn every_command_with_a_verdict_writes_files_beside_its_output() {
+    let (stack, sb) = ("datatypes/treiber_stack.dt", "programs/litmus/sb.tso");
+    let test = ["datatype", stack, "--model", "relaxed", "--test", "T0"];
+    let page = written("datatype.html", "--html", &test, VIOLATED);
+    for part in ["treiber_stack.dt, T0", "fails", "takes effect", "heap[2]", "nearest serial run"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let log = sarif("datatype.sarif", &test, VIOLATED);
+    assert_eq!(log["runs"][0]["results"][0]["ruleId"], "fails");
+    let fences = written("fences.html", "--html", &["datatype", stack, "--fences", "--model", "pso"], 0);
+    assert!(fences.contains("found"));
+
+    let run = written("sb.json", "--html", &["check", sb], VIOLATED);
+    assert!(run.contains("violated"));
+    let recorded = file("reports-run.json", overtake(&["check", sb, "--json"]).out.as_bytes());
+    let recorded = recorded.to_string_lossy().into_owned();
+    assert!(written("replay.junit", "--junit", &["replay", sb, &recorded], 0).contains("failures=\"0\""));
+    let other = ["replay", "programs/litmus/mp.tso", &recorded];
+    assert_eq!(sarif("replay.sarif", &other, VIOLATED)["runs"][0]["results"][0]["ruleId"], "does not replay");
+
+    let mp = "programs/litmus/mp.tso";
+    let certificate = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("reports-mp.cert");
+    let certificate = certificate.to_string_lossy().into_owned();
+    assert_eq!(overtake(&["check", mp, "--certificate", &certificate]).code, 0);
+    assert!(written("verify.html", "--html", &["verify", mp, &certificate], 0).contains("accepted"));
+}
+
+#[test]
+fn pages_of_object_code_show_its_instructions_and_its_source() {
+    let page = written("handoff.html", "--html", &["check", "examples/code/handoff.o"], VIOLATED);
+    assert!(page.contains("handoff.c:22"), "lines have their places");
+    assert!(page.contains("lock xadd") && page.contains("atomic_fetch_add"), "and both their texts");
+    let run = overtake(&["check", "examples/code/handoff.o", "--json"]);
+    let events = run.objects()[0]["trace"].as_array().expect("a run").clone();
+    let texts: Vec<&str> = events.iter().filter_map(|event| event["text"].as_str()).collect();
+    assert!(texts.iter().any(|text| text.contains("atomic_fetch_add")), "{texts:?}");
+}
+
+#[test]
 fn pictures_stand_alone() {
     let text = written("sb.svg", "--svg", &["robust", "programs/litmus/sb.tso"], VIOLATED);
     assert!(text.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"") && text.ends_with("</svg>\n"));

@@ -2,13 +2,14 @@
 
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
+use super::written::ToldAnswer;
 use super::{Exit, SearchArgs, VerifyArgs, answer, input};
 use crate::certify::Doubt;
 use crate::certify::certificate::{Certificate, Unreadable};
 use crate::engine::certificate::Uncertified;
-use crate::query::{Limit, Limits};
+use crate::query::{Limit, Limits, Verdict};
 use crate::report::certificate::{Claim, Judgement, Written};
-use crate::report::document::Document;
+use crate::report::document::{Block, Document};
 use crate::report::{self, json};
 use std::path::Path;
 use std::time::Instant;
@@ -68,6 +69,7 @@ pub(crate) fn verify(args: &VerifyArgs, terminal: &Terminal) -> Exit {
     let start = Instant::now();
     let limits = Interrupt::new().watch(args.limits.limits());
     let unknown = |limit: &Limit| terminal.limit_reached(&args.file, limit);
+    terminal.parts().wanted = args.output.wants_any();
     let program = match input::read(&args.file, &args.input, &limits, terminal, unknown) {
         Ok(program) => program,
         Err(exit) => return exit,
@@ -110,5 +112,15 @@ pub(crate) fn verify(args: &VerifyArgs, terminal: &Terminal) -> Exit {
         true => format!("{}\n", judgement.json()),
         false => judgement.text(),
     });
-    if judgement.flaw.is_none() { Exit::Good } else { Exit::Violated }
+    let verdict = if judgement.flaw.is_none() { Verdict::Holds } else { Verdict::Fails };
+    let told = ToldAnswer {
+        object: &judgement.json(),
+        verdict,
+        question: "Is the certificate right?",
+        blocks: &[Block::line(judgement.text().lines().skip(1).collect::<String>())],
+        costs: &[],
+        output: judgement.text(),
+    };
+    terminal.parts().add_told(told, &args.output);
+    Exit::from(verdict).max(terminal.parts().write(&args.output, terminal))
 }

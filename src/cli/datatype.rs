@@ -4,12 +4,14 @@ use super::input;
 use super::interrupt::Interrupt;
 use super::limits::peak_kb;
 use super::terminal::Terminal;
+use super::written::{self, OutputArgs, ToldAnswer};
 use super::{Exit, InputArgs, LimitArgs};
-use crate::datatype::{DataOptions, DataOutcome, Spec, check, fence_sets, written};
+use crate::datatype::{self, DataOptions, DataOutcome, Spec, check, fence_sets};
 use crate::front::tso;
 use crate::model::FenceKinds;
 use crate::model::datatype::{DataTest, DataType};
-use crate::query::{Answer, Axioms, Limits, Stats};
+use crate::query::{Answer, Axioms, Limits, Stats, Verdict};
+use crate::report::document::Block;
 use crate::report::{self, json};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json as fields};
@@ -52,6 +54,8 @@ pub(crate) struct DatatypeArgs {
     prove: bool,
     #[command(flatten)]
     limits: LimitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Prints a JSON object
     #[arg(long)]
     json: bool,
@@ -102,18 +106,21 @@ enum SpecArg {
 pub(crate) fn run(args: &DatatypeArgs, terminal: &Terminal) -> Exit {
     terminal.heard();
     let exit = answered(args, terminal);
-    if args.json && matches!(exit, Exit::BadInput | Exit::Internal) {
+    if matches!(exit, Exit::BadInput | Exit::Internal) {
         let said = terminal.heard();
-        terminal.print(&format!("{}\n", super::written::error_object("datatype", &args.file, &said)));
+        terminal.parts().add_error("datatype", &args.file, &said, &args.output);
+        if args.json {
+            terminal.print(&format!("{}\n", written::error_object("datatype", &args.file, &said)));
+        }
     }
-    exit
+    exit.max(terminal.parts().write(&args.output, terminal))
 }
 
 fn answered(args: &DatatypeArgs, terminal: &Terminal) -> Exit {
     let limits = Interrupt::new().watch(args.limits.limits());
     let unknown = |limit: &crate::query::Limit| terminal.limit_reached(&args.file, limit);
-    let datatype = match input::read_datatype(&args.file, &args.input, &limits, terminal, unknown) {
-        Ok((datatype, _)) => datatype,
+    let (datatype, text) = match input::read_datatype(&args.file, &args.input, &limits, terminal, unknown) {
+        Ok(read) => read,
         Err(exit) => return exit,
     };
     let asked = options(args, &datatype).and_then(|options| Ok((options, chosen(args, &datatype)?)));
@@ -124,8 +131,15 @@ fn answered(args: &DatatypeArgs, terminal: &Terminal) -> Exit {
             return Exit::BadInput;
         }
     };
-    let asked =
-        TestsAsked { args, datatype: &datatype, tests: &tests, options: &options, limits: &limits, terminal };
+    let asked = TestsAsked {
+        args,
+        datatype: &datatype,
+        text: &text,
+        tests: &tests,
+        options: &options,
+        limits: &limits,
+        terminal,
+    };
     let exit = match (&args.to, args.fences) {
         (Some(_), _) => return asked.convert(),
         (None, true) => asked.fences(),
@@ -200,6 +214,7 @@ fn exit_of<P, E>(answer: &Answer<P, E>) -> Exit {
 struct TestsAsked<'a> {
     args: &'a DatatypeArgs,
     datatype: &'a DataType,
+    text: &'a str,
     tests: &'a [usize],
     options: &'a DataOptions,
     limits: &'a Arc<Limits>,
@@ -227,9 +242,12 @@ impl TestsAsked<'_> {
             let begin = Instant::now();
             let outcome = self.with_progress(|| check(test, &datatype.candidates, options, limits))?;
             worst = worst.max(exit_of(&outcome.answer));
+            let mut object = report::datatype::object(test, options.model, &outcome);
+            object["time_ms"] = json::milliseconds(begin.elapsed()).into();
+            if args.output.wants_any() {
+                self.add_test(test, &outcome, &object);
+            }
             if args.json {
-                let mut object = report::datatype::object(test, options.model, &outcome);
-                object["time_ms"] = json::milliseconds(begin.elapsed()).into();
                 objects.push(object);
             } else {
                 self.show(test, &outcome);
@@ -239,6 +257,34 @@ impl TestsAsked<'_> {
             self.print_objects(objects, worst, start.elapsed());
         }
         Ok(worst)
+    }
+
+    /// The part of a test in the files beside the output.
+    fn add_test(&self, test: &DataTest, outcome: &DataOutcome, object: &Value) {
+        let mut object = object.clone();
+        object["file"] = self.args.file.display().to_string().into();
+        object["command"] = "datatype".into();
+        let mut output = report::datatype::verdict(test, self.options.model, outcome);
+        let mut blocks = vec![Block::line(output.trim())];
+        if let Answer::Fails(failure) = &outcome.answer {
+            blocks.extend(report::datatype::run(test, failure));
+            output += &report::datatype::failure(test, failure);
+        }
+        self.add_part(&test.name, &object, outcome.answer.verdict(), &blocks, output);
+    }
+
+    fn add_part(&self, aspect: &str, object: &Value, verdict: Verdict, blocks: &[Block], output: String) {
+        let mut parts = self.terminal.parts();
+        parts.aspect = aspect.to_string();
+        parts.text = Some(written::lines(self.text, &[]));
+        let question = match self.args.fences {
+            true => "Which fences does it need?",
+            false => "Is every run like a serial one?",
+        };
+        parts.add_told(
+            ToldAnswer { object, verdict, question, blocks, costs: &[], output },
+            &self.args.output,
+        );
     }
 
     /// One object for all tests: if there is one test, it is told there, and else in a list.
@@ -283,13 +329,9 @@ impl TestsAsked<'_> {
     }
 
     fn fences(&self) -> Result<Exit, Exit> {
-        let TestsAsked { args, datatype, tests, options, limits, terminal } = *self;
+        let TestsAsked { args, datatype, tests, options, limits, terminal, .. } = *self;
         let start = Instant::now();
         let found = self.with_progress(|| fence_sets(datatype, tests, options, limits))?;
-        if !args.json {
-            terminal.print(&report::datatype::fences(datatype, &found, options.model));
-            return Ok(exit_of(&found.answer));
-        }
         let stats = Stats { time: start.elapsed(), ..Stats::default() };
         let (verdict, sets) = match &found.answer {
             Answer::Holds(sets) => ("found", sets.clone()),
@@ -311,18 +353,24 @@ impl TestsAsked<'_> {
             Answer::Unknown(limit) => json::put(&mut fields, fields!({ "limit": json::limit_name(limit) })),
             Answer::Holds(_) => {}
         }
-        terminal.print(&format!("{}\n", Value::Object(fields)));
+        let object = Value::Object(fields);
+        let told = report::datatype::fences(datatype, &found, options.model);
+        if args.output.wants_any() {
+            let blocks = [Block::lines(told.lines().map(|line| line.trim().to_string()).collect())];
+            self.add_part("", &object, found.answer.verdict(), &blocks, told.clone());
+        }
+        terminal.print(&if args.json { format!("{object}\n") } else { told });
         Ok(exit_of(&found.answer))
     }
 
     /// `--to tso`
     fn convert(&self) -> Exit {
-        let TestsAsked { args, datatype, tests, options, limits, terminal } = *self;
+        let TestsAsked { args, datatype, tests, options, limits, terminal, .. } = *self;
         let [test] = tests else {
             terminal.error("name one test with --test: a program is one test");
             return Exit::BadInput;
         };
-        let program = match written(&datatype.tests[*test], options, limits) {
+        let program = match datatype::written(&datatype.tests[*test], options, limits) {
             Ok(Ok(program)) => program,
             Ok(Err(limit)) => return terminal.limit_reached(&args.file, &limit),
             Err(why) => {

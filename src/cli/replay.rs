@@ -4,13 +4,15 @@
 use super::input::{self, Loaded};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
+use super::written::{OutputArgs, ToldAnswer};
 use super::{Exit, InputArgs, LimitArgs, dve};
 use crate::certify::race::check as check_race;
 use crate::certify::witness::{Attack, check_witness};
 use crate::certify::{self, Doubt};
 use crate::engine;
 use crate::model::Program;
-use crate::query::{Action, Event, Goal, Limit, Limits, Model, Race};
+use crate::query::{Action, Event, Goal, Limit, Limits, Model, Race, Verdict};
+use crate::report::document::Block;
 use crate::report::recorded::{self, Recorded, RunClaim};
 use crate::semantics::liveness::thread_steps;
 use crate::semantics::replay::{Stopped, follow, replay};
@@ -33,6 +35,8 @@ pub(crate) struct ReplayArgs {
     pub(super) input: InputArgs,
     #[command(flatten)]
     pub(super) limits: LimitArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
     /// Prints a JSON object
     #[arg(long)]
     pub(super) json: bool,
@@ -62,6 +66,7 @@ impl From<Limit> for Undone {
 
 pub(crate) fn run(args: &ReplayArgs, terminal: &Terminal) -> Exit {
     let limits = Interrupt::new().watch(args.limits.limits());
+    terminal.parts().wanted = args.output.wants_any();
     let of_run = |limit: &Limit| terminal.limit_reached(&args.run, limit);
     let bytes = match input::read_bytes(&args.run, &limits, terminal, of_run) {
         Ok(bytes) => bytes,
@@ -128,24 +133,34 @@ fn with_definitions(input: &InputArgs, answer: &Value) -> InputArgs {
 }
 
 fn show(replay: &Replay, answer: &Value, args: &ReplayArgs, terminal: &Terminal) -> Exit {
-    let (word, event, reason, exit) = match replay {
-        Replay::Replays => ("replays", None, String::new(), Exit::Good),
-        Replay::DoesNot(event, why) => ("does not replay", *event, why.clone(), Exit::Violated),
+    let (word, event, reason, verdict) = match replay {
+        Replay::Replays => ("replays", None, String::new(), Verdict::Holds),
+        Replay::DoesNot(event, why) => ("does not replay", *event, why.clone(), Verdict::Fails),
     };
-    if args.json {
-        let object = fields!({
-            "tool": "overtake", "version": env!("CARGO_PKG_VERSION"), "file": args.file.display().to_string(),
-            "command": "replay", "verdict": word, "run": args.run.display().to_string(), "event": event,
-            "reason": reason, "of": answer["command"],
-        });
-        terminal.print(&format!("{object}\n"));
-        return exit;
-    }
-    terminal.print(&match (event, &reason[..]) {
-        (_, "") => format!("{word}\n"),
-        (Some(event), why) => format!("{word}\nEvent {event}, row {}: {why}.\n", event + 1),
-        (None, why) => format!("{word}\nAll events are possible, but {why}.\n"),
+    let object = fields!({
+        "tool": "overtake", "version": env!("CARGO_PKG_VERSION"), "file": args.file.display().to_string(),
+        "command": "replay", "verdict": word, "run": args.run.display().to_string(), "event": event,
+        "reason": reason, "of": answer["command"],
     });
+    let why = match (event, &reason[..]) {
+        (_, "") => String::new(),
+        (Some(event), why) => format!("Event {event}, row {}: {why}.\n", event + 1),
+        (None, why) => format!("All events are possible, but {why}.\n"),
+    };
+    let text = format!("{word}\n{why}");
+    let told = ToldAnswer {
+        object: &object,
+        verdict,
+        question: "Is the run one of the program?",
+        blocks: &[Block::line(why.trim())],
+        costs: &[],
+        output: text.clone(),
+    };
+    let mut parts = terminal.parts();
+    parts.add_told(told, &args.output);
+    let exit = Exit::from(verdict).max(parts.write(&args.output, terminal));
+    drop(parts);
+    terminal.print(&if args.json { format!("{object}\n") } else { text });
     exit
 }
 

@@ -1,6 +1,8 @@
 //! What came of a test of a data type? The verdict, and a failing run in the order in which its accesses took
 //! effect, a column for each thread, with what was observed and what could have been.
 
+use super::document::{Block, Paragraph};
+use super::table::{Align, Cell, Table, Tone};
 use super::{count_of, json, limit_reached};
 use crate::datatype::{DataOutcome, Failure, FailureKind};
 use crate::model::datatype::{DataTest, DataType};
@@ -146,6 +148,38 @@ pub fn failure(test: &DataTest, failure: &Failure) -> String {
         FailureKind::Error | FailureKind::Serial(_) => {}
     }
     text
+}
+
+/// The same as a table, with a column for each thread.
+pub fn run(test: &DataTest, failure: &Failure) -> Vec<Block> {
+    let text = self::failure(test, failure);
+    let Some(run) = &failure.run else {
+        return vec![Block::lines(text.lines().map(|line| line.trim().to_string()).collect())];
+    };
+    let program = &failure.program;
+    let threads = program.threads();
+    let mut table =
+        Table::new(std::iter::once(Align::Right).chain(threads.iter().map(|_| Align::Left)).collect());
+    let head = |name: &str| Cell::new(name, Tone::Head);
+    table.row(std::iter::once(head("line")).chain(threads.iter().map(|t| head(t.name()))).collect());
+    for access in &run.performed.accesses {
+        let edge = run.execution.threads[access.thread][access.step].edge;
+        let (line, what) =
+            access_text(program, access.thread, edge, access.addr, access.read, access.written);
+        let mut cells = vec![Cell::default(); threads.len() + 1];
+        cells[0] = Cell::new(line.to_string(), Tone::Quiet);
+        cells[access.thread + 1] = Cell::new(what, Tone::Plain);
+        table.row(cells);
+    }
+    // What is said below the accesses.
+    let more: Vec<String> =
+        text.lines().skip(table.rows().len() + 1).map(|line| line.trim().to_string()).collect();
+    let heading = Block::line("Accesses in the order in which they take effect:");
+    vec![
+        heading,
+        Block::Table(table),
+        Block::Paragraph(Paragraph { lines: more, items: vec![], tone: Tone::Bad }),
+    ]
 }
 
 fn wrong_text(wrong: Wrong) -> String {

@@ -27,12 +27,14 @@ pub fn log(answers: &[Value]) -> Value {
 }
 
 /// What can be wrong, by the word that says so.
-const RULES: [(&str, &str); 6] = [
+const RULES: [(&str, &str); 8] = [
     ("violated", "A forbidden state can be reached"),
     ("not-robust", "A run under TSO is like no run under SC"),
     ("racy", "There is a triangular race"),
     ("none", "No repair of the allowed kinds helps"),
     ("fails", "A test of a data type fails"),
+    ("rejected", "A certificate is not one of the program"),
+    ("does not replay", "A run is not one of the program"),
     ("unknown", "A limit was reached before there was an answer"),
 ];
 

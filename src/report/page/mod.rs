@@ -43,7 +43,7 @@ impl TextLine {
 /// One input's part of a page.
 #[derive(Clone, Debug)]
 pub struct Section {
-    file: String,
+    pub file: String,
     word: String,
     tone: &'static str,
     question: String,

@@ -12,6 +12,7 @@ use std::ops::Range;
 const WIDE_THREADS: usize = 4;
 /// From so many rows on, local steps between others are drawn as one.
 pub(crate) const LONG: usize = 400;
+/// The least room for the numbers of rows.
 const GUTTER: u32 = 34;
 const HEAD: u32 = 34;
 const EVENT: u32 = 42;
@@ -67,6 +68,8 @@ struct Drawing<'a> {
     run: &'a RunTable,
     rows: &'a Rows,
     wide: bool,
+    /// The room for the numbers of rows.
+    gutter: u32,
     /// The width of a lane, and of the words beside them.
     lane: u32,
     words: u32,
@@ -87,8 +90,12 @@ pub(crate) fn picture(run: &RunTable, rows: &Rows, id: &str) -> Picture {
             (longest(|row| row.text.chars().count() + brief(row).chars().count(), 7.6) as u32 + 150).min(560),
         ),
     };
-    let drawing = Drawing { run, rows, wide, lane, words, id };
-    let width = GUTTER + lane * run.threads.len() as u32 + words + 6;
+    // Rows that are told together have two numbers.
+    let numbers = if rows.together.iter().any(|n| *n > 1) { 2 } else { 1 };
+    let digits = rows.range.end.checked_ilog10().unwrap_or(0) + 1;
+    let gutter = GUTTER.max(7 * (numbers * (digits + 1)) + 6);
+    let drawing = Drawing { run, rows, wide, gutter, lane, words, id };
+    let width = gutter + lane * run.threads.len() as u32 + words + 6;
     Picture { width, height: rows.height, body: drawing.body() }
 }
 
@@ -125,7 +132,7 @@ impl Drawing<'_> {
     }
 
     fn left(&self, t: usize) -> u32 {
-        GUTTER + self.lane * t as u32
+        self.gutter + self.lane * t as u32
     }
 
     fn lane(&self, text: &mut String, t: usize, name: &str) {
@@ -236,7 +243,7 @@ impl Drawing<'_> {
         let _ = write!(
             text,
             "<text class=\"no\" x=\"{}\" y=\"{}\">{number}</text>",
-            GUTTER - 4,
+            self.gutter - 4,
             y + height / 2 + 4
         );
         let x = if self.wide { self.left(t) + 16 } else { self.beside() };
@@ -257,7 +264,7 @@ impl Drawing<'_> {
         let _ = write!(
             text,
             "<text class=\"no\" x=\"{}\" y=\"{}\">{}</text>",
-            GUTTER - 4,
+            self.gutter - 4,
             y + height / 2 + 4,
             k + 1
         );
