@@ -56,6 +56,7 @@ async function show() {
   }
   // The picture is ours: names and instructions in it are escaped where it is made.
   $("picture").innerHTML = view.picture;
+  $("picture").hidden = !run.length;
   for (const box of $("picture").querySelectorAll(".k")) box.onclick = () => jump(+box.dataset.k + 1);
 }
 function thread(t, k, view) {

@@ -139,7 +139,9 @@ fn thread(program: &Program, t: ThreadId, goals: &HashSet<(ThreadId, Loc)>) -> P
             round += 1;
             // A curve of this kind comes as far as three quarters of the way to where it is drawn to.
             let out = x + (right + 14 * round - x) * 4 / 3;
-            (format!("M{} {y}C{out} {y} {out} {ty} {} {ty}", x + 13, tx + 14), (x + 18, y - 6))
+            // The text stands on the side that the curve turns away from.
+            let beside = if ty <= y { y + 16 } else { y - 6 };
+            (format!("M{} {y}C{out} {y} {out} {ty} {} {ty}", x + 13, tx + 14), (x + 18, beside))
         };
         let class = if ty <= y { "edge cross" } else { "edge" };
         let _ = write!(
