@@ -307,8 +307,18 @@ impl Exec<'_, '_> {
             return Ok(GoesOn::On);
         }
         if state.check(term).is_err() || self.meant(state, term, sink).is_none() {
+            let defined = state.defined(term);
+            let low = cut(term.clone(), defined);
             match absorbed(term) {
                 Some(number) => state.put(to, Value::constant(number)),
+                // The low bits are made of low bits alone.
+                None if (1..64).contains(&defined) && self.meant(state, &low, sink).is_some() => {
+                    self.define(state, to, &low, sink);
+                    let value = state.get(to);
+                    if !value.is_undefined() {
+                        state.put(to, Value { defined, ..value });
+                    }
+                }
                 None => state.put(to, Value::undefined()),
             }
             return Ok(GoesOn::On);

@@ -8,7 +8,7 @@ mod simplify;
 use super::bytes::Bytes;
 use super::ops::*;
 use super::value::{FEW, Numbers, Value};
-use crate::model::{BinOp, Expr};
+use crate::model::{BinOp, Expr, UnOp};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// So many combinations of numbers are gone through one by one.
@@ -127,23 +127,31 @@ impl State {
 
     /// Does somebody know what the term is, apart from what may be poison?
     pub(super) fn check(&self, term: &VarExpr) -> Result<(), Undefined> {
+        if self.defined(term) == 64 { Ok(()) } else { Err(Undefined) }
+    }
+
+    /// How many of the term's low bits are made of bits that somebody knows.
+    pub(super) fn defined(&self, term: &VarExpr) -> u8 {
         match term {
-            Expr::Const(_) => Ok(()),
+            Expr::Const(_) => 64,
             Expr::Atom(var) => {
                 let value = self.get(*var);
-                if value.is_undefined() || value.defined < 64 { Err(Undefined) } else { Ok(()) }
+                if value.is_undefined() { 0 } else { value.defined }
             }
-            Expr::Unary(_, a) => self.check(a),
-            Expr::Binary(BinOp::BitAnd, a, b) => match (&**a, &**b) {
-                (Expr::Atom(var), Expr::Const(m)) if !self.get(*var).is_undefined() => {
-                    let defined = self.get(*var).defined;
-                    if *m as u64 & !mask(defined) == 0 { Ok(()) } else { Err(Undefined) }
+            Expr::Unary(UnOp::BitNot | UnOp::Neg, a) => self.defined(a),
+            Expr::Unary(UnOp::Not, a) => self.defined(a) / 64 * 64,
+            Expr::Binary(op, a, b) => match (op, &**b) {
+                (BinOp::BitAnd, Expr::Const(m)) => {
+                    let known = self.defined(a);
+                    let unknown = if known == 0 { *m as u64 } else { *m as u64 & !mask(known) };
+                    unknown.trailing_zeros() as u8
                 }
-                (_, Expr::Const(0)) => Ok(()),
-                _ => self.check(a).and(self.check(b)),
+                (BinOp::BitOr, Expr::Const(-1)) => 64,
+                (BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor | BinOp::Add | BinOp::Sub | BinOp::Mul, _) => {
+                    self.defined(a).min(self.defined(b))
+                }
+                _ => self.defined(a).min(self.defined(b)) / 64 * 64,
             },
-            Expr::Binary(BinOp::BitOr, a, b) if **b == Expr::Const(-1) && self.check(a).is_err() => Ok(()),
-            Expr::Binary(_, a, b) => self.check(a).and(self.check(b)),
         }
     }
 
