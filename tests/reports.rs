@@ -139,7 +139,7 @@ fn every_command_with_a_verdict_writes_files_beside_its_output() {
     let (stack, sb) = ("datatypes/treiber_stack.dt", "programs/litmus/sb.tso");
     let test = ["datatype", stack, "--model", "relaxed", "--test", "T0"];
     let page = written("datatype.html", "--html", &test, VIOLATED);
-    for part in ["treiber_stack.dt, T0", "fails", "takes effect", "heap[2]", "nearest serial run"] {
+    for part in ["treiber_stack.dt, T0", "fails", "take effect", "heap[2]", "nearest serial run"] {
         assert!(page.contains(part), "{part}");
     }
     let log = sarif("datatype.sarif", &test, VIOLATED);

@@ -2,8 +2,8 @@
 
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::written::ToldAnswer;
-use super::{Exit, SearchArgs, VerifyArgs, answer, input};
+use super::written::{OutputArgs, ToldAnswer};
+use super::{Exit, InputArgs, LimitArgs, SearchArgs, answer, input};
 use crate::certify::Doubt;
 use crate::certify::certificate::{Certificate, Unreadable};
 use crate::engine::certificate::Uncertified;
@@ -11,7 +11,8 @@ use crate::query::{Limit, Limits, Verdict};
 use crate::report::certificate::{Claim, Judgement, Written};
 use crate::report::document::{Block, Document};
 use crate::report::{self, json};
-use std::path::Path;
+use clap::Args;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Why a certificate cannot be asked for in this way, if so.
@@ -63,6 +64,23 @@ pub(crate) fn show(
             answer::show(&document, search, terminal).max(exit)
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The program; `-` is standard input (with --from)
+    pub file: PathBuf,
+    /// The certificate
+    certificate: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Prints a JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub(crate) fn verify(args: &VerifyArgs, terminal: &Terminal) -> Exit {

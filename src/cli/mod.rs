@@ -121,7 +121,7 @@ enum Command {
     /// Do SC and TSO have the same behaviours?
     Robust(RobustArgs),
     /// Is a certificate right?
-    Verify(VerifyArgs),
+    Verify(certificate::VerifyArgs),
     /// Is a run out of an answer of --json one of the program?
     #[command(after_help = replay::REPLAYED)]
     Replay(replay::ReplayArgs),
@@ -304,23 +304,6 @@ struct RobustArgs {
     certificate: Option<PathBuf>,
     #[command(flatten)]
     search: SearchArgs,
-}
-
-#[derive(Debug, Args)]
-struct VerifyArgs {
-    /// The program; `-` is standard input (with --from)
-    file: PathBuf,
-    /// The certificate
-    certificate: PathBuf,
-    #[command(flatten)]
-    input: InputArgs,
-    #[command(flatten)]
-    limits: LimitArgs,
-    #[command(flatten)]
-    output: written::OutputArgs,
-    /// Prints a JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -5,9 +5,8 @@
 //! access at once.
 
 use crate::certify::Outcome;
-use crate::limits::Limit;
 use crate::model::{Addr, Program};
-use crate::query::{Against, Answer, Event, EventKind, Model, Source, Trace};
+use crate::query::{Against, Answer, Event, EventKind, Limit, Model, Source, Trace};
 use std::collections::BTreeSet;
 
 /// The outcome, unless its run may be none of a processor.
