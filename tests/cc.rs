@@ -158,6 +158,31 @@ fn bundled_object_files_need_no_compiler() {
 }
 
 #[test]
+fn an_instruction_that_two_threads_run_takes_one_fence() {
+    let object = "examples/code/handoff.o";
+    let ran = overtake(&["fence", object, "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let fences = ran.objects()[0]["fences"].as_array().expect("a list").clone();
+    assert_eq!(fences.len(), 1, "{fences:?}");
+    assert_eq!((&fences[0]["copies"], &fences[0]["line"]), (&2.into(), &21.into()), "{fences:?}");
+    let each = overtake(&["fence", object, "--json", "--per-thread"]).objects();
+    assert_eq!(each[0]["fences"].as_array().map(Vec::len), Some(2));
+    assert!(overtake(&["fence", object]).out.contains("memory_order_seq_cst"));
+
+    if !is_there("as") {
+        return;
+    }
+    let text = b".globl left,right\nleft: movl $1,x(%rip)\n movl y(%rip),%eax\n movl %eax,a(%rip)\n ret\n\
+        right: movl $1,y(%rip)\n movl x(%rip),%eax\n movl %eax,b(%rip)\n ret\n\
+        .comm x,4\n.comm y,4\n.comm a,4\n.comm b,4\n";
+    let source = file("fences.s", text);
+    let asked = ["--thread", "left", "--thread", "right", "--never", "a == 0 && b == 0"];
+    let ran = overtake(&[&["fence", source.to_str().expect("a plain name")], &asked[..]].concat());
+    assert_eq!(ran.first_line(), "found", "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("2 fences"), "{}", ran.out);
+}
+
+#[test]
 fn what_is_left_out_of_an_answer_is_said_in_it() {
     if !is_there("gcc") {
         return;

@@ -59,7 +59,9 @@ impl SourceMap {
         for t in program.thread_ids() {
             let thread = program.thread(t);
             for at in thread.locations() {
-                let line = thread.edges_from(at).first().map_or(0, |(_, edge)| edge.line);
+                // What lies within an instruction is no copy of the place before it.
+                let first = thread.edges_from(at).first().map_or(0, |(_, edge)| edge.line);
+                let line = if thread.location(at).within { 0 } else { first };
                 places.entry(CodeKey::of(program, line, t, at.0)).or_default().push(Passage::All(t, at));
             }
             for (e, edge) in thread.edges() {
