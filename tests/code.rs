@@ -488,6 +488,34 @@ fn the_low_bits_of_a_sum_are_made_of_low_bits() {
     }
 }
 
+#[test]
+fn what_is_added_was_initialised() {
+    let source = "
+        static volatile uint16_t word;
+        static void *left(void *unused) {
+            uint64_t old;
+            __asm__ volatile(\"SET; lock xadd %%dx, %1; movzwl %%dx, %%edx; mov %%rdx, %0\"
+                             : \"=m\"(old), \"+m\"(word) : : \"rdx\", \"memory\", \"cc\");
+            assert(old == 0);
+            return 0;
+        }
+        static void *right(void *unused) { return (void *)(long)word; }
+        void finally(void) { assert(word SAID); }";
+    let cases = [
+        ("or $-1, %%edx", "== 0xffff", "safe"),
+        ("or $-1, %%edx", "!= 0xffff", "violated"),
+        ("mov $3, %%dx", "== 3", "safe"),
+        // Nobody knows what is in rdx at first.
+        ("nop", "== 0", "violated"),
+    ];
+    for (set, said, verdict) in cases {
+        let source = source.replace("SET", set).replace("SAID", said);
+        let Some(told) = of_c(&(TWO_THREADS.to_string() + &source)) else { return };
+        let [tso, sc, _] = told.expect("it is covered");
+        assert_eq!([&tso[..], &sc[..]], [verdict; 2], "{set} {said}");
+    }
+}
+
 /// The same with `--heap`, and whether there is a warning.
 fn with_heap(source: &str, reuse: elf::Reuse) -> Option<([String; 2], bool)> {
     let bytes = object_of(source)?;

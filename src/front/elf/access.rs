@@ -242,11 +242,19 @@ impl Exec<'_, '_> {
                         self.facts.store(at, bytes, &value);
                         RmwChange::Swap(term)
                     }
+                    New::Cas { old, .. } if self.meant(state, old, sink).is_none() => {
+                        sink.assert(constant(0), UNINITIALISED);
+                        return Ok(GoesOn::Ended);
+                    }
                     New::Cas { old, new } => {
                         let (old, _) = self.stored(state, old, sink);
                         let (new, value) = self.stored(state, new, sink);
                         self.facts.store(at, bytes, &value);
                         RmwChange::Cas { old, new }
+                    }
+                    New::Update(new) if !self.is_meant_apart_from_old(state, new, bytes, sink) => {
+                        self.facts.store(at, bytes, &Value::undefined());
+                        RmwChange::Swap(Expr::Const(POISON))
                     }
                     New::Update(new) => {
                         state.put(Var::Old, Value { poison: false, ..old.clone() });
@@ -270,6 +278,20 @@ impl Exec<'_, '_> {
             }
         }
         Ok(GoesOn::On)
+    }
+
+    /// Was what the term is made of initialised, whatever a locked instruction finds?
+    fn is_meant_apart_from_old(
+        &mut self,
+        state: &mut State,
+        term: &VarExpr,
+        bytes: u8,
+        sink: &mut dyn Sink,
+    ) -> bool {
+        state.put(Var::Old, Value::of(Numbers::all(8 * bytes)));
+        let meant = self.meant(state, term, sink).is_some();
+        state.remove(Var::Old);
+        meant
     }
 
     pub(super) fn access_own(

@@ -17,6 +17,12 @@ impl Lift {
             return Ok(());
         }
         let right = self.read(1, bits)?;
+        if which == M::Or && right == constant(mask(bits)) && !self.is_memory(0) {
+            // All ones, whatever was there.
+            self.write(0, right.clone())?;
+            self.flags_of_result(right, bits);
+            return Ok(());
+        }
         match which {
             M::Cmp => {
                 let left = self.read(0, bits)?;
