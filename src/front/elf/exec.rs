@@ -335,7 +335,8 @@ impl Exec<'_, '_> {
         }
         let short = state.simplified(term);
         match short {
-            Expr::Atom(from) if from == to => {}
+            // What is short holds nothing above, and now all of it is meant.
+            Expr::Atom(from) if from == to => state.limit(to, Value::of(numbers)),
             Expr::Atom(from) => {
                 sink.assign(to, short);
                 state.copy(to, from);
