@@ -423,7 +423,7 @@ fn litmus_tests_agree() {
 }
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(cases(220))]
 
     #[test]
     fn sc_answers_agree(program in program(SMALL)) {
@@ -505,7 +505,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(35))]
 
     #[test]
     fn what_loops_put_into_buffers_is_found(
@@ -533,7 +533,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(80))]
 
     #[test]
     fn sc_answers_agree_on_wild_programs(program in program(WILD)) {
@@ -582,7 +582,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(160))]
 
     #[test]
     fn sc_answers_agree_on_templates(program in template_program(4, true)) {
@@ -631,7 +631,7 @@ fn who_writes_alone_does_not_change_places() {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(35))]
 
     #[test]
     fn answers_agree_where_sizes_are_mixed(program in program(MIXED)) {

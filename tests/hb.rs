@@ -259,7 +259,7 @@ fn bundled_programs_are_as_robust_as_expected() {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(40))]
 
     #[test]
     fn a_computation_is_cyclic_iff_sc_does_not_have_it(shown in program(TINY)) {
@@ -289,7 +289,7 @@ proptest! {
 
 proptest! {
     // One in ten of these is not robust, one in a hundred of those above.
-    #![proptest_config(cases(120))]
+    #![proptest_config(cases(80))]
 
     #[test]
     fn a_computation_full_of_conflicts_is_cyclic_iff_sc_does_not_have_it(shown in conflicts()) {

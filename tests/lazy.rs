@@ -250,7 +250,7 @@ fn chain_program() -> impl Strategy<Value = Shown> {
 }
 
 proptest! {
-    #![proptest_config(cases(500))]
+    #![proptest_config(cases(300))]
 
     #[test]
     fn without_loops_it_ends_and_agrees(shown in program(STRAIGHT)) {
@@ -325,7 +325,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(100))]
 
     #[test]
     fn answers_on_templates_agree(program in template_program(3, false)) {

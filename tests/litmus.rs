@@ -428,7 +428,7 @@ const OPEN: Shape = Shape { blocks: false, ..SMALL };
 const READING: Shape = Shape { taste: Taste::Reading, ..SMALL };
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(160))]
 
     /// Random programs of the native language: loops, blocks, choices, errors.
     #[test]
@@ -528,7 +528,7 @@ const STRAIGHT: Shape = Shape { loops: false, lines: (2, 6), ..SMALL };
 const DENSE: Shape = Shape { taste: Taste::Dense, lines: (2, 5), ..STRAIGHT };
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(100))]
 
     /// Without loops delays come to an end.
     #[test]
