@@ -300,6 +300,27 @@ fn ctrl_c_keeps_what_is_finished() {
     assert!(rows.contains("lamport,2,tso,trencher,2,violated"), "{rows}");
 }
 
+/// Reading a large program and writing it for the others takes many seconds.
+#[test]
+fn ctrl_c_ends_what_comes_before_the_first_run() {
+    let one = |k: usize| format!("load r, [x]\nif r == {k} goto l{k}\nstore [y], r\nl{k}:\n");
+    let body: String = (0..300_000).map(one).collect();
+    let source = format!("shared x, y\nthread p\n{body}end\nthread q\nstore [x], 1\nend\nnever [y] == 7\n");
+    let file = folder("large").join("large.tso");
+    std::fs::write(&file, source).expect("the folder for tests is writable");
+    let peer = trencher("never-run", "Final state IS reachable under TSO.");
+    let mut command = compare(&[&file.display().to_string(), "--peer", &peer]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    std::thread::sleep(Duration::from_millis(300));
+    let kill = Command::new("/bin/sh").arg("-c").arg(format!("kill -INT {}", child.id())).status();
+    assert!(kill.is_ok_and(|s| s.success()));
+    let start = Instant::now();
+    let output = child.wait_with_output().expect("it ends");
+    assert!(start.elapsed() < Duration::from_secs(8), "it took {:?}", start.elapsed());
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(INTERRUPTED), "{text}");
+}
+
 #[test]
 fn wrong_usage_is_told() {
     let cases: [(&[&str], &str); 7] = [

@@ -4,7 +4,7 @@ use crate::query::Limits;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(unix)]
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, signal_hook::consts::SIGHUP];
@@ -27,6 +27,10 @@ impl Interrupt {
                 .and_then(|_| flag::register(signal, cancelled.clone()));
         }
         Interrupt(cancelled)
+    }
+
+    pub(crate) fn has_come(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 
     /// From now on, Ctrl-C is for these too. One that has come already is not forgotten.

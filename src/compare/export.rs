@@ -49,14 +49,14 @@ impl Export {
     }
 
     /// The program in the tool's language, or why it cannot be had.
-    pub fn text(&self, source: &SourceText, question: Discipline) -> Result<String, String> {
+    pub fn text(&self, source: &SourceText, question: Discipline, limits: &Limits) -> Result<String, String> {
         if self.extension.is_none_or(|extension| extension == source.extension) {
             return Ok((self.given)(&source.text, question));
         }
         let Some(write) = self.write else {
             return Err(format!("it reads {}, which overtake does not write", self.language));
         };
-        write(&source.program, question, &Limits::default()).map_err(|why| why.to_string())
+        write(&source.program, question, limits).map_err(|why| why.to_string())
     }
 }
 
@@ -81,22 +81,28 @@ mod tests {
     #[test]
     fn what_a_tool_reads_already_goes_as_it_stands() {
         let given = source(DEKKER);
-        assert_eq!(Export::GIVEN.text(&given, Discipline::Sc), Ok(DEKKER.to_string()));
+        assert_eq!(Export::GIVEN.text(&given, Discipline::Sc, &Limits::default()), Ok(DEKKER.to_string()));
         assert_eq!(Export::GIVEN.file_name(&given), "program.tso");
         let litmus = SourceText { extension: "litmus".to_string(), ..given };
-        assert_eq!(Export::LITMUS.text(&litmus, Discipline::Tso), Ok(DEKKER.to_string()));
+        assert_eq!(Export::LITMUS.text(&litmus, Discipline::Tso, &Limits::default()), Ok(DEKKER.to_string()));
     }
 
     #[test]
     fn trencher_gets_final_states_only_for_questions_about_them() {
         let has_final = |text: String| text.lines().any(|line| line.starts_with("final "));
         let given = source(DEKKER);
-        assert!(has_final(TRENCHER.text(&given, Discipline::Tso).expect("it can be written")));
-        assert!(!has_final(TRENCHER.text(&given, Discipline::Robust).expect("it can be written")));
+        assert!(has_final(
+            TRENCHER.text(&given, Discipline::Tso, &Limits::default()).expect("it can be written")
+        ));
+        assert!(!has_final(
+            TRENCHER.text(&given, Discipline::Robust, &Limits::default()).expect("it can be written")
+        ));
         let values = source(&DEKKER.replace("forbid p@inside && q@inside", "never x == 1"));
-        let why = TRENCHER.text(&values, Discipline::Sc).expect_err("finals are about locations");
+        let why = TRENCHER
+            .text(&values, Discipline::Sc, &Limits::default())
+            .expect_err("finals are about locations");
         assert!(why.contains("`never` is about more than locations"), "{why}");
-        assert!(TRENCHER.text(&values, Discipline::Robust).is_ok());
+        assert!(TRENCHER.text(&values, Discipline::Robust, &Limits::default()).is_ok());
     }
 
     #[test]
@@ -105,18 +111,20 @@ mod tests {
                     transition r final noop end thread final initial end final q end";
         let program = trencher::read(text, &Limits::default()).expect("a program").program;
         let given = SourceText { program, text: text.to_string(), extension: "txt".to_string() };
-        assert_eq!(TRENCHER.text(&given, Discipline::Tso), Ok(text.to_string()));
+        assert_eq!(TRENCHER.text(&given, Discipline::Tso, &Limits::default()), Ok(text.to_string()));
         let plain = "# a final word\nthread p initial q  transition q r write 1 0 \n\
                      transition r final noop end thread final initial end  end";
         for question in [Discipline::Robust, Discipline::Fences] {
-            assert_eq!(TRENCHER.text(&given, question), Ok(plain.to_string()));
+            assert_eq!(TRENCHER.text(&given, question, &Limits::default()), Ok(plain.to_string()));
         }
     }
 
     #[test]
     fn formats_without_a_writer_say_so() {
         for (format, name) in [(memorax::DUAL.reads, ".rmm"), (c::CBMC.reads, "C")] {
-            let why = format.text(&source(DEKKER), Discipline::Tso).expect_err("nobody writes it");
+            let why = format
+                .text(&source(DEKKER), Discipline::Tso, &Limits::default())
+                .expect_err("nobody writes it");
             assert_eq!(why, format!("it reads {name}, which overtake does not write"));
         }
     }

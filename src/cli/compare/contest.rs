@@ -151,7 +151,12 @@ impl<'a> Contest<'a> {
         let mut stopped = false;
         let answering = self.contestants.iter().filter(|c| c.answers(question));
         for contestant in answering {
-            if let Some(why) = self.excuse(subject, question, contestant, before) {
+            let excuse = self.excuse(subject, question, contestant, before);
+            if self.rules.stop.expired().is_some() {
+                stopped = true;
+                break;
+            }
+            if let Some(why) = excuse {
                 rows.push(row(subject, question, contestant, Outcome::NotRun(why)));
                 continue;
             }
@@ -190,12 +195,12 @@ impl<'a> Contest<'a> {
         before: &Comparison,
     ) -> Option<String> {
         let program = &subject.source.program;
-        let may_go_wrong = || interval::may_go_wrong(program, &query::Limits::default()) == Ok(true);
+        let may_go_wrong = || interval::may_go_wrong(program, &self.rules.stop) == Ok(true);
         let nothing = program.properties().is_empty() && !program.has_asserts() && !may_go_wrong();
         if nothing && question.needs_property() {
             return Some("the program has no property".to_string());
         }
-        if let Err(why) = contestant.way.reads.text(&subject.source, question) {
+        if let Err(why) = contestant.way.reads.text(&subject.source, question, &self.rules.stop) {
             return Some(why);
         }
         let smaller = before.rows.iter().find(|row| {
@@ -215,7 +220,10 @@ impl<'a> Contest<'a> {
         contestant: &'b Contestant,
     ) -> Result<Result<Entrant<'b>, Stopped>, String> {
         let way = contestant.way;
-        let text = way.reads.text(&subject.source, question)?;
+        let text = match way.reads.text(&subject.source, question, &self.rules.stop) {
+            Err(_) if self.rules.stop.expired().is_some() => return Ok(Err(Stopped)),
+            text => text?,
+        };
         let folder = self.scratch.path().join(format!("{}-{}", contestant.name, question.name()));
         let file = way.reads.file_name(&subject.source);
         fresh(&folder, &file, &text).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -9,6 +9,7 @@ use crate::compare::export::Export;
 use crate::compare::judge::{self, Disagreement, Opinion};
 use crate::compare::record::{Comparison, Row};
 use crate::compare::{Discipline, own, reading};
+use crate::limits::Limits;
 
 impl Contest<'_> {
     /// The judgement about rows that differ; `keep` says where files go and what their names begin with.
@@ -64,7 +65,9 @@ impl Contest<'_> {
             let file = format.file_name(&subject.source);
             let name = format!("{stem}.{}", file.rsplit('.').next().unwrap_or("txt"));
             if !kept.contains(&name) {
-                folder.write_file(&name, &format.text(&subject.source, row.question)?)?;
+                // What the rows are about is kept even after Ctrl-C, as they are.
+                let text = format.text(&subject.source, row.question, &Limits::default())?;
+                folder.write_file(&name, &text)?;
                 kept.push(name);
             }
         }

@@ -201,6 +201,7 @@ pub(crate) fn run(args: &CompareArgs, terminal: &Terminal) -> Exit {
                     break;
                 }
             }
+            Err(_) if interrupt.has_come() => return Exit::Unknown,
             Err(message) => {
                 if !message.is_empty() {
                     terminal.error(&message);
@@ -223,7 +224,8 @@ fn compare(
         true => peers::engines(&plan.threads)?,
         false => peers::find(&args.peer, &plan.tools, &plan.threads)?,
     };
-    let subjects = subjects::all(args, plan, terminal)?;
+    let stop = interrupt.watch(Default::default());
+    let subjects = subjects::all(args, plan, &stop, terminal)?;
     if !args.engines && contestants.iter().all(|c| c.way.tool == crate::compare::own::NAME) {
         terminal.warning("no peer was found: put one on the search path, or name it with --peer NAME=PATH");
     }
@@ -232,7 +234,7 @@ fn compare(
     let rules = Rules {
         runs: args.runs.into(),
         limits: process::Limits { time: args.timeout, memory: args.memory },
-        stop: interrupt.watch(Default::default()),
+        stop,
     };
     let contest = Contest::new(&contestants, &plan.questions, rules, terminal)?;
     let mut comparison = contest.begin();

@@ -19,20 +19,25 @@ pub(crate) struct Subject {
 }
 
 /// An error whose message is empty has been shown already.
-pub(crate) fn all(args: &CompareArgs, plan: &Plan, terminal: &Terminal) -> Result<Vec<Subject>, String> {
+pub(crate) fn all(
+    args: &CompareArgs,
+    plan: &Plan,
+    stop: &Limits,
+    terminal: &Terminal,
+) -> Result<Vec<Subject>, String> {
     let mut subjects = Vec::new();
     for family in families(plan)? {
         let sizes = if plan.sizes.is_empty() { family.sizes } else { &plan.sizes };
         for &size in sizes {
-            subjects.push(of_family(family, size, args, terminal)?);
+            subjects.push(of_family(family, size, args, stop, terminal)?);
         }
     }
     for file in &args.files {
         match plan.sizes.is_empty() {
-            true => subjects.push(of_file(file, None, args, terminal)?),
+            true => subjects.push(of_file(file, None, args, stop, terminal)?),
             false => {
                 for &size in &plan.sizes {
-                    subjects.push(of_file(file, Some(size), args, terminal)?);
+                    subjects.push(of_file(file, Some(size), args, stop, terminal)?);
                 }
             }
         }
@@ -57,13 +62,19 @@ fn families(plan: &Plan) -> Result<Vec<&'static Family>, String> {
     Ok(families)
 }
 
-fn of_family(family: &Family, size: i64, args: &CompareArgs, terminal: &Terminal) -> Result<Subject, String> {
+fn of_family(
+    family: &Family,
+    size: i64,
+    args: &CompareArgs,
+    stop: &Limits,
+    terminal: &Terminal,
+) -> Result<Subject, String> {
     if let Some(folder) = &args.programs {
-        let subject = of_file(&folder.join(family.file), Some(size), args, terminal)?;
+        let subject = of_file(&folder.join(family.file), Some(size), args, stop, terminal)?;
         return Ok(Subject { name: family.name.to_string(), ..subject });
     }
     let define = with_size(&args.define, Some(size));
-    let read = tso::read(family.text, &define, &Limits::default()).map_err(|wrong| {
+    let read = tso::read(family.text, &define, stop).map_err(|wrong| {
         let name = format!("programs/{}", family.file);
         terminal.complain(&diagnose::render(&name, family.text, wrong.diagnostics(), terminal.color_errors));
         String::new()
@@ -77,15 +88,16 @@ fn of_file(
     file: &Path,
     size: Option<i64>,
     args: &CompareArgs,
+    stop: &Limits,
     terminal: &Terminal,
 ) -> Result<Subject, String> {
     let define = with_size(&args.define, size);
     let typed = define.iter().map(|(name, value)| (name.clone(), value.to_string()));
     let read = InputArgs { define: typed.collect(), ..InputArgs::default() };
-    // The limits are those of each run, not of the reading before them.
-    let (limits, unknown) = (Limits::default(), |_: &Limit| Exit::Unknown);
+    // The limits of time and memory are those of each run, not of the reading before them.
+    let unknown = |_: &Limit| Exit::Unknown;
     let input::Source { program, text, .. } =
-        input::read_any(file, &read, &limits, terminal, unknown).map_err(|_| String::new())?;
+        input::read_any(file, &read, stop, terminal, unknown).map_err(|_| String::new())?;
     let extension = file.extension().map_or(String::new(), |e| e.to_string_lossy().into_owned());
     let source = SourceText { program, text, extension };
     Ok(Subject { name: file.display().to_string(), size, define, source })
