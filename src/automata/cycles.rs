@@ -1,17 +1,16 @@
 //! Which cycles can a thread go round for ever, and what do they leave in its buffer? Acceleration
 //! (`[LindenWolper10]`, Section 4).
 //!
-//! A *cycle* of thread p leads from a node to one below it that has the same configuration and the same
-//! languages for all other buffers. On the way the others may do what they like; p stores and loads, and
-//! neither commits nor drains its buffer. While others go round cycles of theirs on the way, p stands still,
-//! for what it did there could depend on what its buffer holds. So whatever was in the buffer stays, and a
-//! word of one language W is appended to it. Going round once more needs one thing: each load of p that looks at what was there
-//! before the cycle began must find the same value again. It does, if every word of W that has an entry of
-//! that address has the value in the newest one. Then p can go round as often as it likes, from any content
-//! of its buffer in the first node, and the others can come along: every state below has one above from which
-//! the way leads to it. Several such cycles from one configuration may be mixed if the words of each leave
-//! the loads of the others alone in the same way. So a language L becomes L · (W1 | W2 | …)*, and that is
-//! exact.
+//! A *cycle* of thread p leads from a node to one below it that has the same configuration and the same languages for
+//! all other buffers. On the way the others may do what they like; p stores and loads, and neither commits nor drains
+//! its buffer. While others go round cycles of theirs on the way, p stands still, for what it did there could depend
+//! on what its buffer holds. So whatever was in the buffer stays, and a word of one language W is appended to it.
+//! Going round once more needs one thing: each load of p that looks at what was there before the cycle began must
+//! find the same value again. It does, if every word of W that has an entry of that address has the value in the
+//! newest one. Then p can go round as often as it likes, from any content of its buffer in the first node, and the
+//! others can come along: every state below has one above from which the way leads to it. Several such cycles from
+//! one configuration may be mixed if the words of each leave the loads of the others alone in the same way. So a
+//! language L becomes L · (W1 | W2 | …)*, and that is exact.
 //!
 //! The paper asks for more and for less. Its cycles append one word, which misses loops around loops, and all
 //! addresses count, not only those that are loaded on the way. On the other hand it mixes a cycle with all

@@ -1,11 +1,11 @@
 //! Can a state against the goal be reached, however much waits in store buffers? A search through sets of
 //! states, whose buffers' contents are regular languages (`[LindenWolper10]`).
 //!
-//! A node is a configuration (locations, registers, memory, who holds it) with one language for each thread's
-//! buffer, and stands for all states made of that configuration and a content of each language. `dfa` is
-//! languages, `buffers` what instructions do to them, `tree` the nodes that were found, `steps` their
-//! successors, `local` the steps that come along, `cycles` the acceleration of loops that fill a buffer, `search` the order of it all, and
-//! `concrete` turns a node into a run.
+//! A node is a configuration (locations, registers, memory, who holds it) with one language for each thread's buffer,
+//! and stands for all states made of that configuration and a content of each language. `dfa` is languages, `buffers`
+//! what instructions do to them, `tree` the nodes that were found, `steps` their successors, `local` the steps that
+//! come along, `cycles` the acceleration of loops that fill a buffer, `search` the order of it all, and `concrete`
+//! turns a node into a run.
 //!
 //! **Why a run is one.** The tree is exact: each step makes of a node exactly what it makes of the states
 //! that the node stands for, split by the values that it may find, since a thread's buffer is touched by

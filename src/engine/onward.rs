@@ -1,10 +1,11 @@
-//! Can a forbidden state still be reached from here? The explicit engine is asked about the program that begins in a given
-//! state: with the memory of that state, and threads that first set their registers, fill their buffers, and go to where
-//! they are.
+//! Can a forbidden state still be reached from here? The explicit engine is asked about the program that begins in a
+//! given state: with the memory of that state, and threads that first set their registers, fill their buffers, and go
+//! to where they are.
 //!
-//! What a thread does before it is there touches nothing but itself, and nothing of a forbidden state counts before all
-//! are there. So every run of that program can be put in an order in which these steps come first, and what remains is a
-//! run from the given state. Where a block holds memory this is not so: its owner would have to come first.
+//! What a thread does before it is there touches nothing but itself, and nothing of a forbidden state counts before
+//! all are there. So every run of that program can be put in an order in which these steps come first, and what
+//! remains is a run from the given state. Where a block holds memory this is not so: its owner would have to come
+//! first.
 
 use super::{Choice, EXPLICIT, Internal, Options, ShownRun, check, internal};
 use crate::model::program::ThreadParts;

@@ -1,9 +1,10 @@
 //! The user's own text with fences put in, comments and layout and all.
 //!
-//! Instructions are found by their lines alone, so what comes out is a guess: several instructions on one
-//! line, or one line for several threads, can make it wrong. Whoever asks reads the text again and compares
-//! the programs (`analysis::isomorphism`); where the guess was wrong, the program can still be written anew
-//! by its format's writer. Where places are known to the byte (`insert`), there is nothing to guess. How each language says things is its [`Dialect`], in its own folder.
+//! Instructions are found by their lines alone, so what comes out is a guess: several instructions on one line, or
+//! one line for several threads, can make it wrong. Whoever asks reads the text again and compares the programs
+//! (`analysis::isomorphism`); where the guess was wrong, the program can still be written anew by its format's
+//! writer. Where places are known to the byte (`insert`), there is nothing to guess. How each language says things is
+//! its [`Dialect`], in its own folder.
 
 use crate::model::source_map::Spot;
 use std::cmp::Reverse;

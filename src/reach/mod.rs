@@ -1,10 +1,10 @@
 //! Can the goal be reached? One search that knows no program and no memory model.
 //!
-//! A [`Machine`] says what can happen; `pack` writes states down, `visited` remembers them, `frontier` says
-//! which comes next, `explore` is the loop, within a `budget` if there is one, and `shorten` makes the run
-//! that was found shorter; with several processes (`peers`), `partition` says who has which states; `cheapest` looks for the way that costs least, `cycles` for cycles. Machines know
-//! nothing of frontiers and workers. Not here: judging runs. What comes out is a sequence of decisions;
-//! `semantics` replays it.
+//! A [`Machine`] says what can happen; `pack` writes states down, `visited` remembers them, `frontier` says which
+//! comes next, `explore` is the loop, within a `budget` if there is one, and `shorten` makes the run that was found
+//! shorter; with several processes (`peers`), `partition` says who has which states; `cheapest` looks for the way
+//! that costs least, `cycles` for cycles. Machines know nothing of frontiers and workers. Not here: judging runs.
+//! What comes out is a sequence of decisions; `semantics` replays it.
 
 mod budget;
 mod cheapest;

@@ -1,11 +1,11 @@
 //! What does the invariant say of each location, and may it?
 //!
-//! Two kinds of claims need no run to be judged. *Passing through*: a thread need not stand at a location in
-//! any stored state if all edges there are local, or fences, and no lasting clause can tell whether the thread is there,
-//! already further on, or not yet there; since no cycle passes through such locations alone, it always comes
-//! to a stop, or is stuck. *Being enough*: what is live or relevant at an edge's source includes what its instruction uses, and
-//! what is live or relevant at its target. The latter is asked only of edges that are met in some state, for
-//! values may rule the others out.
+//! Two kinds of claims need no run to be judged. *Passing through*: a thread need not stand at a location in any
+//! stored state if all edges there are local, or fences, and no lasting clause can tell whether the thread is there,
+//! already further on, or not yet there; since no cycle passes through such locations alone, it always comes to a
+//! stop, or is stuck. *Being enough*: what is live or relevant at an edge's source includes what its instruction
+//! uses, and what is live or relevant at its target. The latter is asked only of edges that are met in some state,
+//! for values may rule the others out.
 
 use super::Place;
 use crate::certify::Doubt;

@@ -1,5 +1,5 @@
-//! What the page asks: the state behind a run, a run to a bug, whether it can still go wrong, the run as a page or as JSON.
-//! The file is read anew for each question, so that the page shows what the file says now.
+//! What the page asks: the state behind a run, a run to a bug, whether it can still go wrong, the run as a page or as
+//! JSON. The file is read anew for each question, so that the page shows what the file says now.
 
 use super::super::input::{self, Failure, Loaded};
 use super::super::written;

@@ -1,8 +1,8 @@
 //! `overtake explore`: a program in the browser, to walk through by hand.
 //!
-//! `server` is a small web server for this machine alone, `walk` and `model` know what can be done in a state of a program
-//! and of a DVE model, by their plain definitions, `asked` answers the page's questions. A run lives in the page, as the
-//! list of what was done; every request carries the whole of it, and nothing is kept between requests.
+//! `server` is a small web server for this machine alone, `walk` and `model` know what can be done in a state of a
+//! program and of a DVE model, by their plain definitions, `asked` answers the page's questions. A run lives in the
+//! page, as the list of what was done; every request carries the whole of it, and nothing is kept between requests.
 
 mod asked;
 mod model;

@@ -1,7 +1,7 @@
 //! What can be done with a DVE model, one step after the other, by its definition.
 //!
-//! A step is written `2.7` (process 2 takes its transition 7), `2.7-3.1` (a handshake with the other one's), or `f2.4.0`
-//! (process 2's value for variable 4, element 0, goes to memory).
+//! A step is written `2.7` (process 2 takes its transition 7), `2.7-3.1` (a handshake with the other one's), or
+//! `f2.4.0` (process 2's value for variable 4, element 0, goes to memory).
 
 use super::super::input::DveSource;
 use crate::certify::{DveAgainst, DveRun};

@@ -1,6 +1,6 @@
-//! A web server for one user of this machine. It listens on loopback, answers nobody who does not know the token in the
-//! address, or whose browser came from elsewhere (`Host`, `Origin`), opens no file, writes nothing, and reads no request
-//! that is large or slow.
+//! A web server for one user of this machine. It listens on loopback, answers nobody who does not know the token in
+//! the address, or whose browser came from elsewhere (`Host`, `Origin`), opens no file, writes nothing, and reads no
+//! request that is large or slow.
 
 use serde_json::Value;
 use std::io::{Read, Write};

@@ -1,10 +1,10 @@
 //! What becomes of memory that is given back? Each block has a word that says whether it is in use, beside the heap.
 //!
-//! Whoever uses a block that may be given back looks at its word first, and whoever gives it back writes it: both as the
-//! rest of the program does, by plain loads and stores, so that no fence comes from here that a real library may not
-//! have. A thread that gives a block back chooses at once who may get it next. So nobody else looks for it, taking it
-//! needs no locked instruction, and yet every way in which blocks can go from thread to thread is there. What was in the
-//! block is nobody's any more once it is taken.
+//! Whoever uses a block that may be given back looks at its word first, and whoever gives it back writes it: both as
+//! the rest of the program does, by plain loads and stores, so that no fence comes from here that a real library may
+//! not have. A thread that gives a block back chooses at once who may get it next. So nobody else looks for it,
+//! taking it needs no locked instruction, and yet every way in which blocks can go from thread to thread is there.
+//! What was in the block is nobody's any more once it is taken.
 
 use super::access::MemoryTouch;
 use super::exec::{CodePlace, Exec, GoesOn, UNINITIALISED};

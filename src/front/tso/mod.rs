@@ -1,8 +1,9 @@
 //! The native language, `.tso`, as LANGUAGE.md describes it: text to program, and program to text.
 //!
-//! Reading goes one way: `include` makes one text of several files, `lex` and `parse` turn it into the tree of
-//! `ast`, `expand` turns the tree into the parts of a program, and each reports what is wrong to `diagnostics`. All mistakes of a file come out of
-//! one run. Nothing here recurses deeper than the input may be nested, and nothing unfolds without a limit.
+//! Reading goes one way: `include` makes one text of several files, `lex` and `parse` turn it into the tree of `ast`,
+//! `expand` turns the tree into the parts of a program, and each reports what is wrong to `diagnostics`. All mistakes
+//! of a file come out of one run. Nothing here recurses deeper than the input may be nested, and nothing unfolds
+//! without a limit.
 
 mod ast;
 mod expand;

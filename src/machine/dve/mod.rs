@@ -1,8 +1,9 @@
 //! A DVE model as a machine, under SC or with slots: its states in a few words, and the steps between them.
 //!
 //! `range` finds how many bits a variable needs, `compile` lays the state out and prepares transitions, `code`
-//! evaluates them, `ample` finds steps that can be taken alone. What the model does when it goes wrong is one state without words, where nothing follows.
-//! `semantics::dve` is the definition that this is held to; nothing here is shared with it but the model.
+//! evaluates them, `ample` finds steps that can be taken alone. What the model does when it goes wrong is one state
+//! without words, where nothing follows. `semantics::dve` is the definition that this is held to; nothing here is
+//! shared with it but the model.
 
 mod ample;
 mod code;

@@ -150,8 +150,8 @@ fn rendered(view: &impl Template) -> String {
     view.render().unwrap_or_else(|e| format!("<p>{}</p>", Escaped(&e.to_string())))
 }
 
-/// What an answer says, with the text that it is about, and what answers about that leave out. `number` is the section's
-/// place on the page.
+/// What an answer says, with the text that it is about, and what answers about that leave out. `number` is the
+/// section's place on the page.
 pub fn section(
     document: &Document<'_>,
     left_out: &[String],

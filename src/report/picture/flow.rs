@@ -1,8 +1,8 @@
 //! Control flow as layers: a thread's locations from the beginning down, instructions on the arrows. What leads back up
 //! goes round on the right.
 //!
-//! A location's layer is the length of the longest way to it that goes back nowhere; among its layer it lies where most of
-//! its arrows are short, after a few sweeps of the barycentre method `[Sugiyama81]`.
+//! A location's layer is the length of the longest way to it that goes back nowhere; among its layer it lies where
+//! most of its arrows are short, after a few sweeps of the barycentre method `[Sugiyama81]`.
 
 use super::{Escaped, Picture, cut};
 use crate::model::{Loc, Program, ThreadId};

@@ -1,6 +1,6 @@
-//! A run as lanes: one column for each thread, time going down. A store is joined to its flush by the time that it waits,
-//! and a load to the write whose value it reads; a store that is overtaken, and the load that overtakes it, are drawn
-//! bold. Where threads are many their columns are narrow, and words stand beside them.
+//! A run as lanes: one column for each thread, time going down. A store is joined to its flush by the time that it
+//! waits, and a load to the write whose value it reads; a store that is overtaken, and the load that overtakes it,
+//! are drawn bold. Where threads are many their columns are narrow, and words stand beside them.
 
 use super::{Escaped, Picture, cut};
 use crate::report::scene::MoveKind;

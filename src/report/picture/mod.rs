@@ -1,7 +1,8 @@
 //! What does it look like? Runs, cycles and control flow as SVG, by themselves or inside a page.
 //!
-//! Pictures are made of what documents have, and know no answers. Everything that comes from a user's file is escaped; the
-//! classes of elements are those of `picture.css`, which goes into a picture that stands alone and into every page.
+//! Pictures are made of what documents have, and know no answers. Everything that comes from a user's file is
+//! escaped; the classes of elements are those of `picture.css`, which goes into a picture that stands alone and into
+//! every page.
 
 pub(crate) mod cycle;
 pub(crate) mod flow;
