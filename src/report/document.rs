@@ -93,7 +93,11 @@ pub struct Paragraph {
 impl Block {
     /// Does text show it?
     pub(crate) fn is_told(&self) -> bool {
-        !matches!(self, Block::Fold(_) | Block::Cycle(Cycle { table: None, .. }))
+        match self {
+            Block::Fold(_) | Block::Cycle(Cycle { table: None, .. }) => false,
+            Block::Run(run) => !run.rows.is_empty(),
+            _ => true,
+        }
     }
 
     pub fn line(line: impl Into<String>) -> Block {
