@@ -11,8 +11,8 @@ mod ran;
 use common::{SMALL, Shape, Taste, cases, program};
 use overtake::engine;
 use overtake::limits::Limits;
-use overtake::model::{Edge, Instr, Loc, Program, ThreadId};
-use overtake::query::{Answer, Limit, Model};
+use overtake::model::{EdgeId, Instr, Loc, Program, ThreadId};
+use overtake::query::{Answer, EventKind, Limit, Model};
 use overtake::semantics::{State, sc, tso};
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -23,38 +23,52 @@ use std::collections::HashMap;
 /// Larger graphs are left alone.
 const MOST: usize = 3_000;
 
-/// Where a thread may go back to because all it could do is assume what does not hold.
-fn retries(program: &Program, state: &State, t: ThreadId) -> Vec<Loc> {
+/// A state, and by which edge each thread came to where it stands.
+type Node = (State, Vec<Option<EdgeId>>);
+
+/// Where a thread goes back to because all it could do is assume what does not hold.
+fn retries(program: &Program, (state, last): &Node, t: ThreadId) -> Option<Loc> {
     let (own, at) = (program.thread(t), state.at[t.index()]);
     if at == Loc::TRAP || own.edges_from(at).is_empty() {
-        return vec![];
+        return None;
     }
     let only_assumes = own.edges_from(at).iter().all(|(_, e)| matches!(e.instr, Instr::Assume(_)));
     if !only_assumes || !sc::thread_steps(program, state, t).is_empty() {
-        return vec![];
+        return None;
     }
     let repeats = |instr: &Instr| {
         let mut own_target = false;
         instr.uses(|r| own_target |= Some(r) == instr.target());
         matches!(instr, Instr::Load { .. } | Instr::Rmw { .. }) && !own_target
     };
+    let mut edge = own.edge(last[t.index()]?);
     // A narrow load is one load, though it takes two edges: the second has the same text.
-    let rest = |(_, rest): (_, &Edge)| (rest.to == at && rest.text.starts_with("load8")).then_some(rest.from);
-    let behind: Vec<Loc> = own.edges().filter_map(rest).chain([at]).collect();
-    own.edges().filter(|(_, e)| behind.contains(&e.to) && repeats(&e.instr)).map(|(_, e)| e.from).collect()
+    if edge.text.starts_with("load8") && !edge.instr.reads_memory() {
+        edge = own.edges().map(|(_, e)| e).find(|e| e.to == edge.from)?;
+    }
+    repeats(&edge.instr).then_some(edge.from)
 }
 
-fn successors(program: &Program, state: &State, model: Model) -> Vec<State> {
+fn successors(program: &Program, node: &Node, model: Model) -> Vec<Node> {
+    let (state, last) = node;
     let steps = match model {
         Model::Sc => sc::steps(program, state),
         Model::Tso => tso::steps(program, state, tso::Bound::Unbounded).0,
     };
-    let mut all: Vec<State> = steps.into_iter().map(|step| step.state).collect();
+    let mut all = Vec::new();
+    for step in steps {
+        let mut last = last.clone();
+        if step.event.kind != EventKind::Flush {
+            last[step.event.thread().index()] = Some(step.event.edge);
+        }
+        all.push((step.state, last));
+    }
     for t in program.thread_ids() {
-        for from in retries(program, state, t) {
-            let mut back = state.clone();
-            back.at[t.index()] = from;
-            all.push(back);
+        if let Some(from) = retries(program, node, t) {
+            let (mut state, mut last) = node.clone();
+            state.at[t.index()] = from;
+            last[t.index()] = None;
+            all.push((state, last));
         }
     }
     all
@@ -69,9 +83,9 @@ fn is_drained(program: &Program, state: &State) -> bool {
 /// Is there a terminal component with empty buffers, one memory, no thread gone wrong and not all at their
 /// ends? `None` if the graph is too large.
 fn by_components(program: &Program, model: Model) -> Option<bool> {
-    let mut graph: DiGraph<State, ()> = DiGraph::new();
-    let mut numbers: HashMap<State, NodeIndex> = HashMap::new();
-    let start = State::initial(program);
+    let mut graph: DiGraph<Node, ()> = DiGraph::new();
+    let mut numbers: HashMap<Node, NodeIndex> = HashMap::new();
+    let start = (State::initial(program), vec![None; program.threads().len()]);
     let first = graph.add_node(start.clone());
     numbers.insert(start, first);
     let mut todo = vec![first];
@@ -90,12 +104,12 @@ fn by_components(program: &Program, model: Model) -> Option<bool> {
     }
     let hangs = |part: &Vec<NodeIndex>| {
         let is_terminal = part.iter().all(|&n| graph.neighbors(n).all(|to| part.contains(&to)));
-        let memory = &graph[part[0]].memory;
+        let memory = &graph[part[0]].0.memory;
         let ended = |s: &State| program.thread_ids().all(|t| s.at[t.index()] == program.thread(t).end());
         is_terminal
-            && part.iter().all(|&n| graph[n].memory == *memory && !graph[n].at.contains(&Loc::TRAP))
-            && part.iter().any(|&n| is_drained(program, &graph[n]))
-            && !part.iter().any(|&n| ended(&graph[n]))
+            && part.iter().all(|&n| graph[n].0.memory == *memory && !graph[n].0.at.contains(&Loc::TRAP))
+            && part.iter().any(|&n| is_drained(program, &graph[n].0))
+            && !part.iter().any(|&n| ended(&graph[n].0))
     };
     Some(tarjan_scc(&graph).iter().any(hangs))
 }
@@ -132,6 +146,8 @@ const PARTS: &[&str] = &[
     "l#: cas r, [z], 0, 1; if r != 0 goto l#",
     "load r, [y]; if r == 1 goto l#; load s, [x]; l#:",
     "choose l#, m#; l#: store [y], 0; m#:",
+    "if s == 0 goto l#; load r, [x]; l#: assume r == 1",
+    "choose l#, m#; l#: load r, [x]; goto n#; m#: load8 r, [y]; n#: assume r == 1",
     "assume r == 0",
     "assume s == 1",
     "fence",
@@ -250,6 +266,8 @@ fn an_assumption_behind_a_load_waits() {
         let own_cut =
             "shared x; thread p; store [x], 257; end; thread q; load s, [x]; r = s & 255; assume r == 1; end";
         assert!(hangs(own_cut, model), "the assumption is not right behind the load");
+        let jumped = "shared x = 1; thread p; if r == 0 goto l; load s, [x]; l: assume s == 1; r = 1; end";
+        assert!(hangs(jumped, model), "the load has never been done");
         for load in ["load", "load8"] {
             let moved = format!("shared x[2] = {{1, 2}}; thread q; {load} r, [x + r]; assume r == 2; end");
             assert!(hangs(&moved, model), "the same load again would be another one");

@@ -12,9 +12,12 @@
 //! (`retrying`). Formats without loops of their own for that say so what they wait for.
 
 use super::{State, Step, sc, tso};
-use crate::model::{BinOp, Edge, Expr, Instr, Invalid, Loc, Program, Reg, RegExpr, Thread, ThreadId};
+use crate::model::program::ThreadParts;
+use crate::model::{
+    BinOp, Edge, EdgeId, Expr, Instr, Invalid, Loc, Location, Program, Reg, RegExpr, Thread, ThreadId,
+};
 use crate::query::{Limit, Limits, Model, Waiting};
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 /// States of one thread, or of all together, that are looked at before it is left open what follows: registers
 /// may grow without end.
@@ -128,35 +131,56 @@ fn waits(program: &Program, t: ThreadId, state: &State, taken: &[crate::query::E
 }
 
 /// The program with a way back from every `assume` that fails right behind a load or a locked instruction, to
-/// before that. Locations and edges keep their numbers; properties are left out.
+/// before that. Locations and edges keep their numbers; properties are left out. Where other ways lead to the same
+/// `assume`, who comes by the instruction gets a location of his own, from which alone the way back leads.
 pub fn retrying(program: &Program) -> Result<Program, Vec<Invalid>> {
     let mut parts = program.to_parts();
     parts.properties.clear();
     for (thread, own) in program.threads().iter().zip(&mut parts.threads) {
-        own.edges.extend(retries(thread));
+        add_retries(thread, own);
     }
     Program::new(parts)
 }
 
-fn retries(thread: &Thread) -> Vec<Edge> {
-    let mut before: BTreeMap<Loc, BTreeSet<Loc>> = BTreeMap::new();
-    for (_, edge) in thread.edges().filter(|(_, e)| can_be_repeated(&e.instr)) {
-        let cut = thread.narrowed(edge).filter(|(_, dst, _)| !uses(&edge.instr, *dst));
-        let cut = cut.map(|(cut, ..)| cut.to).or_else(|| after_cut(thread, edge));
-        for after in cut.into_iter().chain([edge.to]) {
-            before.entry(after).or_default().insert(edge.from);
+fn add_retries(thread: &Thread, own: &mut ThreadParts) {
+    for (last, back) in waits_behind(thread) {
+        let at = thread.edge(last).to;
+        let assumes = thread.edges_from(at);
+        let Some(failing) = all_fail(&assumes) else { continue };
+        let mut stops = at;
+        if !comes_only_by(thread, at, last) {
+            stops = Loc(own.locations.len() as u32);
+            own.locations.push(Location::labelled(vec![]));
+            own.edges[last.index()].to = stops;
+            own.edges.extend(assumes.iter().map(|(_, e)| Edge { from: stops, ..(*e).clone() }));
+        }
+        let (line, text) = (assumes[0].1.line, "waits, and tries again".to_string());
+        let instr = Instr::Assume(failing);
+        own.edges.push(Edge { from: stops, to: back, instr, line, text, origin: None });
+    }
+}
+
+/// The last edges of what can be repeated, each with where that begins.
+fn waits_behind(thread: &Thread) -> Vec<(EdgeId, Loc)> {
+    let mut all = Vec::new();
+    for (id, edge) in thread.edges().filter(|(_, e)| can_be_repeated(&e.instr)) {
+        all.push((id, edge.from));
+        let narrow = thread.narrowed(edge);
+        let keeps = |cut: &Edge| match narrow {
+            Some((_, dst, _)) => !uses(&edge.instr, dst),
+            None => cuts_to_width(&cut.instr, edge),
+        };
+        if comes_only_by(thread, edge.to, id) {
+            let cuts = thread.edges_from(edge.to).into_iter().filter(|(_, cut)| keeps(cut));
+            all.extend(cuts.map(|(cut, _)| (cut, edge.from)));
         }
     }
-    let retry = |(at, from): (Loc, BTreeSet<Loc>)| {
-        let failing = all_fail(&thread.edges_from(at))?;
-        let (line, text) = (thread.edges_from(at)[0].1.line, "waits, and tries again".to_string());
-        let edge = move |to: Loc| {
-            let (instr, text) = (Instr::Assume(failing.clone()), text.clone());
-            Edge { from: at, to, instr, line, text, origin: None }
-        };
-        Some(from.into_iter().map(edge).collect::<Vec<_>>())
-    };
-    before.into_iter().filter_map(retry).flatten().collect()
+    all
+}
+
+/// Is there no other way to the location?
+fn comes_only_by(thread: &Thread, at: Loc, edge: EdgeId) -> bool {
+    at != thread.initial() && thread.edges().all(|(id, e)| id == edge || e.to != at)
 }
 
 /// Does it read memory, and the same again if it is done twice?
@@ -170,20 +194,15 @@ fn uses(instr: &Instr, wanted: Reg) -> bool {
     found
 }
 
-/// Where the low bits of what was found are kept, in the same register.
-fn after_cut(thread: &Thread, load: &Edge) -> Option<Loc> {
-    let cut = |edge: &Edge| match &edge.instr {
-        Instr::Assign { dst, value: Expr::Binary(BinOp::BitAnd, found, bits) } => {
-            let bits = matches!(**bits, Expr::Const(_));
-            bits && **found == Expr::Atom(*dst) && load.instr.target() == Some(*dst)
-        }
-        _ => false,
-    };
-    thread.edges_from(load.to).into_iter().find(|(_, e)| cut(e)).map(|(_, e)| e.to)
+/// Does it keep only low bits of what was found, in the same register?
+fn cuts_to_width(instr: &Instr, load: &Edge) -> bool {
+    let Instr::Assign { dst, value: Expr::Binary(BinOp::BitAnd, found, bits) } = instr else { return false };
+    let narrows = **found == Expr::Atom(*dst) && matches!(**bits, Expr::Const(_));
+    narrows && load.instr.target() == Some(*dst)
 }
 
 /// That none of the edges can be taken, if they are assumptions of which none holds when another one fails.
-fn all_fail(edges: &[(crate::model::EdgeId, &Edge)]) -> Option<RegExpr> {
+fn all_fail(edges: &[(EdgeId, &Edge)]) -> Option<RegExpr> {
     let conditions: Option<Vec<&RegExpr>> = edges
         .iter()
         .map(|(_, e)| match &e.instr {
