@@ -161,6 +161,14 @@ fn a_fence_in_a_procedure_is_one_for_all_threads_that_call_it() {
 }
 
 #[test]
+fn a_run_without_events_is_no_empty_table() {
+    let text = "shared x\nthread p\nl:\n load r, [x]\n if r == 0 goto l\nend\n";
+    let ran = overtake(&["check", "--hang", file("at-once.tso", text.as_bytes()).to_str().unwrap()]);
+    let told = "A run of 0 events under TSO ends in a hang:\n\nfrom here on memory never changes";
+    assert!(ran.code == VIOLATED && ran.out.contains(told), "{}", ran.out);
+}
+
+#[test]
 fn what_holds_is_told_with_its_numbers() {
     let told = |text: &str| overtake(&["check", file("numbered.tso", text.as_bytes()).to_str().unwrap()]).out;
     let threads = "shared x, y\nthread p\n store [x], 1\nend\nthread q\n load r, [x]\nend\n";
