@@ -7,7 +7,7 @@ use super::{count_of, json, limit_reached};
 use crate::datatype::{DataOutcome, Failure, FailureKind};
 use crate::model::datatype::{DataTest, DataType};
 use crate::model::{Addr, EdgeId, Program, ThreadId, Value as Number};
-use crate::query::{Answer, Axioms, Trap};
+use crate::query::{Answer, Axioms, Limit, Trap};
 use crate::semantics::axioms::{AxiomAccess, Execution, Wrong};
 use serde_json::{Value, json as fields};
 use std::fmt::Write;
@@ -29,7 +29,11 @@ fn reason(outcome: &DataOutcome) -> String {
         Answer::Holds(()) => "every run is explained by a serial one".to_string(),
         Answer::Unknown(limit) => {
             let answered = count_of(outcome.answered as u64, "question");
-            format!("{}; {answered} had been answered", limit_reached(limit))
+            let hint = match limit {
+                Limit::Rounds(_) => "; --bound says how far to look",
+                _ => "",
+            };
+            format!("{}; {answered} had been answered{hint}", limit_reached(limit))
         }
         Answer::Fails(failure) => match &failure.kind {
             FailureKind::Serial(fault) => {

@@ -63,7 +63,7 @@ pub fn limit_reached(limit: &Limit) -> String {
         }
         Limit::Inexpressible(what) => format!("the formula cannot say {what}"),
         Limit::Rounds(rounds) => {
-            format!("loops may go round more than {rounds} times; --bound says how far to look")
+            format!("loops may go round more than {rounds} times")
         }
         Limit::Growing => {
             "what a waiting thread can still do has no end in sight; its registers may grow".to_string()
