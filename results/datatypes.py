@@ -47,6 +47,7 @@ def main():
     limit = sys.argv[2] if len(sys.argv) > 2 else "600s"
     if len(sys.argv) < 2:
         measure.build()
+    measure.OVERTAKE = overtake
     before, rows = measure.load(), []
     with tempfile.TemporaryDirectory() as place:
         longer = Path(place) / FILE.name
