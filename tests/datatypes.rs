@@ -632,3 +632,39 @@ fn a_queue_without_locks_needs_more_fences_where_it_may_try_again() {
         );
     }
 }
+
+/// The command line on a bundled file: the exit code, and what it prints as an object.
+fn overtake(file: &str, args: &[&str]) -> (Option<i32>, serde_json::Value) {
+    let path = format!("{}/datatypes/{file}.dt", env!("CARGO_MANIFEST_DIR"));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_overtake"));
+    let done = command.args(["datatype", &path, "--json"]).args(args).output().expect("the binary runs");
+    (done.status.code(), serde_json::from_slice(&done.stdout).unwrap_or_default())
+}
+
+#[test]
+fn the_command_answers_with_its_words_and_codes() {
+    let queue = |args: &[&str]| overtake("two_lock_queue", args);
+    let word = |found: &serde_json::Value| found["verdict"].as_str().unwrap_or_default().to_string();
+    let (code, fails) = queue(&["--test", "T0", "--model", "relaxed"]);
+    assert_eq!(
+        (code, &word(&fails)[..], fails["failure"].as_str()),
+        (Some(10), "fails", Some("observation"))
+    );
+    assert_eq!((fails["observations"].as_u64(), fails["bound"].as_u64()), (Some(2), Some(1)));
+    assert!(fails["variables"].as_u64() > Some(0) && fails["clauses"].as_u64() > Some(0));
+    assert!(fails["trace"].as_array().is_some_and(|trace| trace.len() > 5));
+    let (code, one) = queue(&["--test", "T0", "--model", "relaxed", "--with", "publish:ss,consume"]);
+    assert_eq!((code, &word(&one)[..]), (Some(0), "passes"));
+    let (code, late) = queue(&["--test", "Tpc7", "--timeout", "500ms"]);
+    assert_eq!((code, &word(&late)[..]), (Some(5), "unknown"));
+    assert!(late["reason"].as_str().is_some_and(|why| why.ends_with("answered")), "{late}");
+    let (code, found) = queue(&["--fences", "--test", "T0", "--model", "relaxed"]);
+    assert_eq!((code, &word(&found)[..]), (Some(0), "found"));
+    assert_eq!(found["sets"], serde_json::json!([["consume:ll", "publish:ss"]]));
+    let (code, none) = overtake("treiber_reuse", &["--fences", "--test", "Taba"]);
+    assert_eq!((code, &word(&none)[..]), (Some(10), "none"));
+    for wrong in [&["--test", "T9"][..], &["--with", "nobody"], &["--with", "publish:ll"], &["--bound", "0"]]
+    {
+        assert_eq!(queue(wrong).0, Some(2), "{wrong:?}");
+    }
+}
