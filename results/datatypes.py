@@ -66,6 +66,10 @@ def main():
             print(row, flush=True)
             if found["verdict"] == "unknown":
                 break
+    write(rows, before, limit)
+
+
+def write(rows, before, limit):
     measure.write_rows("datatypes.csv", rows)
     shown = lambda value: "" if value is None else f"{value:,}"
     both = [[r["test"], r["verdict"]] + [f"{shown(r[c])} ({shown(r['paper_' + c])})".replace(" ()", "") for c in COLUMNS]
