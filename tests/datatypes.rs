@@ -658,6 +658,12 @@ fn the_command_answers_with_its_words_and_codes() {
     let (code, late) = queue(&["--test", "Tpc7", "--timeout", "500ms"]);
     assert_eq!((code, &word(&late)[..]), (Some(5), "unknown"));
     assert!(late["reason"].as_str().is_some_and(|why| why.ends_with("answered")), "{late}");
+    // Even where there was no time to read the file.
+    let (code, soon) = queue(&["--test", "T0", "--timeout", "0ms"]);
+    assert_eq!(
+        (code, &word(&soon)[..], soon["limit"].as_str()),
+        (Some(5), "unknown", late["limit"].as_str())
+    );
     let (code, found) = queue(&["--fences", "--test", "T0", "--model", "relaxed"]);
     assert_eq!((code, &word(&found)[..]), (Some(0), "found"));
     assert_eq!(found["sets"], serde_json::json!([["consume:ll", "publish:ss"]]));

@@ -10,7 +10,7 @@ use crate::datatype::{self, DataOptions, DataOutcome, Spec, check, fence_sets};
 use crate::front::tso;
 use crate::model::FenceKinds;
 use crate::model::datatype::{DataTest, DataType};
-use crate::query::{Answer, Axioms, Limits, Stats, Verdict};
+use crate::query::{Answer, Axioms, Limit, Limits, Stats, Verdict};
 use crate::report::document::Block;
 use crate::report::{self, json};
 use clap::{Args, ValueEnum};
@@ -118,7 +118,10 @@ pub(crate) fn run(args: &DatatypeArgs, terminal: &Terminal) -> Exit {
 
 fn answered(args: &DatatypeArgs, terminal: &Terminal) -> Exit {
     let limits = Interrupt::new().watch(args.limits.limits());
-    let unknown = |limit: &crate::query::Limit| terminal.limit_reached(&args.file, limit);
+    let unknown = |limit: &Limit| match args.json {
+        true => unread(args, limit, terminal),
+        false => terminal.limit_reached(&args.file, limit),
+    };
     let (datatype, text) = match input::read_datatype(&args.file, &args.input, &limits, terminal, unknown) {
         Ok(read) => read,
         Err(exit) => return exit,
@@ -146,6 +149,16 @@ fn answered(args: &DatatypeArgs, terminal: &Terminal) -> Exit {
         (None, false) => asked.each_test(),
     };
     exit.unwrap_or_else(|exit| exit)
+}
+
+/// A limit that was reached before the file had been read.
+fn unread(args: &DatatypeArgs, limit: &Limit, terminal: &Terminal) -> Exit {
+    let file = args.file.display().to_string();
+    let mut object = json::headed("datatype", "unknown", &file, &Stats::default(), peak_kb());
+    let (reason, name) = (report::limit_reached(limit), json::limit_name(limit));
+    json::put(&mut object, fields!({ "reason": reason, "limit": name }));
+    terminal.print(&format!("{}\n", Value::Object(object)));
+    Exit::Unknown
 }
 
 fn options(args: &DatatypeArgs, datatype: &DataType) -> Result<DataOptions, String> {
