@@ -2,7 +2,7 @@
 
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::written::{OutputArgs, ToldAnswer};
+use super::written::{self, OutputArgs, ToldAnswer};
 use super::{Exit, InputArgs, LimitArgs, SearchArgs, answer, input};
 use crate::certify::Doubt;
 use crate::certify::certificate::{Certificate, Unreadable};
@@ -69,7 +69,7 @@ pub(crate) fn show(
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The program; `-` is standard input (with --from)
-    pub file: PathBuf,
+    file: PathBuf,
     /// The certificate
     certificate: PathBuf,
     #[command(flatten)]
@@ -80,10 +80,14 @@ pub(crate) struct VerifyArgs {
     output: OutputArgs,
     /// Prints a JSON object
     #[arg(long)]
-    pub json: bool,
+    json: bool,
 }
 
 pub(crate) fn verify(args: &VerifyArgs, terminal: &Terminal) -> Exit {
+    written::with_object("verify", &args.file, args.json, terminal, || judged(args, terminal))
+}
+
+fn judged(args: &VerifyArgs, terminal: &Terminal) -> Exit {
     let start = Instant::now();
     let limits = Interrupt::new().watch(args.limits.limits());
     let unknown = |limit: &Limit| terminal.limit_reached(&args.file, limit);

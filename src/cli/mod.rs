@@ -490,21 +490,15 @@ impl Cli {
             Command::Check(args) => hosts::run(args, check::run, &terminal),
             Command::Cc(args) => cc::run(*args, &terminal),
             Command::Robust(args) => hosts::run(args, robust::run, &terminal),
-            Command::Verify(args) => written::with_object("verify", &args.file, args.json, &terminal, || {
-                certificate::verify(&args, &terminal)
-            }),
+            Command::Verify(args) => certificate::verify(&args, &terminal),
             Command::Explore(args) => explore::run(&args, &terminal),
-            Command::Replay(args) => written::with_object("replay", &args.file, args.json, &terminal, || {
-                replay::run(&args, &terminal)
-            }),
+            Command::Replay(args) => replay::run(&args, &terminal),
             Command::Fence(args) => hosts::run(args, fence::run, &terminal),
             Command::Outcomes(args) => hosts::run(args, outcomes::run, &terminal),
             #[cfg(feature = "distributed")]
             Command::Cluster(args) => cluster::run(&args, &terminal),
             Command::Datatype(args) => datatype::run(&args, &terminal),
-            Command::Show(args) => {
-                written::with_object("show", &args.file, args.json, &terminal, || show::run(&args, &terminal))
-            }
+            Command::Show(args) => show::run(&args, &terminal),
             Command::Convert(args) => convert::run(&args, &terminal),
             Command::Test(args) => test::run(&args, &terminal),
             #[cfg(all(feature = "compare", target_os = "linux"))]

@@ -4,7 +4,7 @@
 use super::input::{self, Loaded};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::written::{OutputArgs, ToldAnswer};
+use super::written::{self, OutputArgs, ToldAnswer};
 use super::{Exit, InputArgs, LimitArgs, dve};
 use crate::certify::race::check as check_race;
 use crate::certify::witness::{Attack, check_witness};
@@ -65,6 +65,10 @@ impl From<Limit> for Undone {
 }
 
 pub(crate) fn run(args: &ReplayArgs, terminal: &Terminal) -> Exit {
+    written::with_object("replay", &args.file, args.json, terminal, || performed(args, terminal))
+}
+
+fn performed(args: &ReplayArgs, terminal: &Terminal) -> Exit {
     let limits = Interrupt::new().watch(args.limits.limits());
     terminal.parts().wanted = args.output.wants_any();
     let of_run = |limit: &Limit| terminal.limit_reached(&args.run, limit);

@@ -3,7 +3,7 @@
 use super::input::{self, Loaded};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use super::{Exit, InputArgs, LimitArgs, ModelArg, dve, limits};
+use super::{Exit, InputArgs, LimitArgs, ModelArg, dve, limits, written};
 use crate::engine::{self, Choice, Internal, Options};
 use crate::model::Program;
 use crate::query::{Goal, Limit, Limits, Question};
@@ -46,6 +46,10 @@ pub(super) struct ShowArgs {
 }
 
 pub(crate) fn run(args: &ShowArgs, terminal: &Terminal) -> Exit {
+    written::with_object("show", &args.file, args.json, terminal, || shown(args, terminal))
+}
+
+fn shown(args: &ShowArgs, terminal: &Terminal) -> Exit {
     let limits = Interrupt::new().watch(args.limits.limits());
     let unknown = |limit: &Limit| terminal.limit_reached(&args.file, limit);
     let program = match input::read_loaded(&args.file, &args.input, &limits, terminal, unknown) {
