@@ -182,7 +182,7 @@ fn translated(system: &System, together: [usize; 2]) -> [Program; 2] {
 }
 
 proptest! {
-    #![proptest_config(common::cases(100))]
+    #![proptest_config(common::cases(60))]
 
     #[test]
     fn a_model_and_its_program_give_the_same_answers(seed in any::<u64>()) {
