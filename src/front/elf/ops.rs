@@ -195,7 +195,7 @@ pub(super) fn nobody() -> VarExpr {
 }
 
 pub(super) fn mask(bits: u8) -> u64 {
-    u64::MAX >> (64 - u32::from(bits))
+    u64::MAX.checked_shr(64 - u32::from(bits)).unwrap_or(0)
 }
 
 pub(super) fn binary(op: BinOp, a: VarExpr, b: VarExpr) -> VarExpr {
