@@ -34,8 +34,9 @@ pub(super) const ELSEWHERE: u64 = 1 << 33;
 const BATCH_WORDS: usize = 1 << 13;
 /// Tasks after which a process ends its round, if it has so many: a status is worth some work.
 const ROUND_TASKS: usize = 1 << 10;
-/// Words that may be under way from a process in one round; with more it waits for the others.
-const ROUND_WORDS: usize = 1 << 20;
+/// Words that may be under way from a process in one round; with more it waits for the others. All of them may have to
+/// be held by the processes that they are for.
+const ROUND_WORDS: usize = 1 << 17;
 
 /// Where a parent lies: its process, and its offset there.
 const OFFSET_BITS: u32 = 48;
