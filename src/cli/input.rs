@@ -331,10 +331,8 @@ fn load_alone(
     // What has no place in the text is about all of the program.
     let whole = input.warnings.iter().filter(|warning| warning.span.is_none());
     let left_out = whole.map(|warning| warning.message.clone()).collect();
-    let Input { mut program, formulas, .. } = input;
-    if is_code {
-        sources::add(&mut program, path);
-    }
+    let Input { program, formulas, .. } = input;
+    let program = if is_code { sources::add(program, path) } else { program };
     let source = Source { program, formulas, name: stem(path), text, stretches, litmus, left_out };
     Ok((Loaded::Program(Box::new(source)), warnings))
 }

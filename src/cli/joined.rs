@@ -5,7 +5,7 @@ use super::Exit;
 use super::hosts::Together;
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
-use crate::cluster::{self, Cluster, Failure, Hosts, Introduction};
+use crate::cluster::{self, Cluster, Hosts, Introduction, NotGathered};
 use crate::query::Limits;
 use crate::report::limit_reached;
 use std::path::Path;
@@ -32,20 +32,20 @@ pub(super) fn run<A: Together>(mut args: A, terminal: &Terminal, run: impl Fn(A,
     let end = |code: u8| std::process::exit(code.into());
     let cluster = match cluster::join(&introduction, search.hosts.share_after, &limits, end) {
         Ok(cluster) => Some(cluster),
-        Err(failure @ Failure::Listen { .. }) => {
+        Err(failure @ NotGathered::Listen { .. }) => {
             terminal.error(&failure.to_string());
             return Exit::BadInput;
         }
         // The command itself tells best what that means for its question.
-        Err(Failure::Together(why)) => {
+        Err(NotGathered::Together(why)) => {
             let _ = lost.set(why);
             None
         }
-        Err(Failure::Io(error)) => {
+        Err(NotGathered::Io(error)) => {
             let _ = lost.set(error.to_string());
             None
         }
-        Err(Failure::Limit(limit)) => {
+        Err(NotGathered::Limit(limit)) => {
             let _ = lost.set(format!("the others had not come when {}", limit_reached(&limit)));
             None
         }

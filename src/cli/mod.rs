@@ -21,6 +21,7 @@ mod datatype;
 mod definitions;
 pub mod diagnose;
 mod dve;
+mod exit;
 pub mod expectations;
 mod explore;
 mod fence;
@@ -43,6 +44,7 @@ mod terminal;
 mod test;
 mod written;
 
+pub use self::exit::Exit;
 use self::reductions::Without;
 use crate::engine::{Options, Pruning, ShownRun};
 use crate::front::formats::{self, Format};
@@ -50,45 +52,7 @@ use crate::query::{Axioms, Limits, Model};
 use crate::reach::Peers;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
-
-/// How the process ends. Later variants outrank earlier ones when several files are checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Exit {
-    Good,
-    Unknown,
-    Violated,
-    /// Wrong usage, or an input that cannot be read.
-    BadInput,
-    /// A bug of ours.
-    Internal,
-}
-
-impl Exit {
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            Exit::Good => 0,
-            Exit::Violated => 10,
-            Exit::Unknown => 5,
-            Exit::BadInput => 2,
-            Exit::Internal => 70,
-        }
-    }
-
-    /// What another process has ended with.
-    #[cfg(feature = "distributed")]
-    fn of_code(code: u8) -> Option<Exit> {
-        let all = [Exit::Good, Exit::Violated, Exit::Unknown, Exit::BadInput, Exit::Internal];
-        all.into_iter().find(|exit| exit.code() == code)
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit.code())
-    }
-}
 
 /// Finds the bugs that x86's store buffers put into concurrent programs, and proves programs free of them.
 #[derive(Debug, Parser)]

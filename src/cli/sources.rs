@@ -11,13 +11,13 @@ const MOST_BYTES: u64 = 8 << 20;
 /// Longer lines are not shown.
 const LONGEST: usize = 160;
 
-pub(super) fn add(program: &mut Program, object: &Path) {
+pub(super) fn add(program: Program, object: &Path) -> Program {
     let mut texts: HashMap<String, Option<Vec<String>>> = HashMap::new();
-    program.add_sources(|file, line| {
+    program.with_sources(|file, line| {
         let text = texts.entry(file.to_string()).or_insert_with(|| text(Path::new(file), object));
         let line = text.as_ref()?.get((line as usize).checked_sub(1)?)?.trim();
         (!line.is_empty() && line.chars().count() <= LONGEST).then(|| line.to_string())
-    });
+    })
 }
 
 /// The lines of a source.

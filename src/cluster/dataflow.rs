@@ -6,7 +6,7 @@
 //! process. If a peer goes away, timely's threads panic; who waits for them hears of it from `watch`, and what they
 //! would say is not shown.
 
-use super::watch::Watch;
+use super::watch::Heartbeat;
 use crate::query::Limit;
 use crate::reach::{Arrival, Exchange};
 use std::cell::RefCell;
@@ -35,7 +35,7 @@ const THREADS: &str = "timely:";
 /// What is sent: to whom, from whom, whether it is a status, and the words.
 type Parcel = (u64, u64, bool, Vec<u64>);
 
-enum Order {
+enum Outgoing {
     Send(usize, Vec<u64>),
     EndRound(Vec<u64>),
 }
@@ -45,10 +45,10 @@ pub(super) struct Network {
     me: usize,
     count: usize,
     alone: u64,
-    orders: Sender<Order>,
+    orders: Sender<Outgoing>,
     arrivals: Mutex<Receiver<Arrival>>,
     worker: Thread,
-    watch: Arc<Watch>,
+    watch: Arc<Heartbeat>,
 }
 
 /// Starts the dataflow on connections to all others.
@@ -56,7 +56,7 @@ pub(super) fn start(
     me: usize,
     data: Vec<Option<TcpStream>>,
     alone: u64,
-    watch: Arc<Watch>,
+    watch: Arc<Heartbeat>,
 ) -> std::io::Result<Network> {
     say_nothing_of_timely();
     let count = data.len();
@@ -124,7 +124,7 @@ impl Inbox {
 }
 
 /// The thread's life.
-fn serve(worker: &mut Worker, me: usize, count: usize, asked: &Receiver<Order>, told: Sender<Arrival>) {
+fn serve(worker: &mut Worker, me: usize, count: usize, asked: &Receiver<Outgoing>, told: Sender<Arrival>) {
     let (early, statuses) = (BTreeMap::new(), BTreeMap::new());
     let inbox = Rc::new(RefCell::new(Inbox { told, count, round: 0, early, statuses }));
     let mut input = InputHandle::new();
@@ -150,8 +150,8 @@ fn serve(worker: &mut Worker, me: usize, count: usize, asked: &Receiver<Order>, 
     loop {
         loop {
             match asked.try_recv() {
-                Ok(Order::Send(to, words)) => input.send((to as u64, me as u64, false, words)),
-                Ok(Order::EndRound(status)) => {
+                Ok(Outgoing::Send(to, words)) => input.send((to as u64, me as u64, false, words)),
+                Ok(Outgoing::EndRound(status)) => {
                     (0..count as u64).for_each(|to| input.send((to, me as u64, true, status.clone())));
                     round += 1;
                     input.advance_to(round);
@@ -170,7 +170,7 @@ fn serve(worker: &mut Worker, me: usize, count: usize, asked: &Receiver<Order>, 
 }
 
 impl Network {
-    fn order(&self, order: Order) {
+    fn order(&self, order: Outgoing) {
         // Without the thread nothing arrives, and `receive` says so.
         let _ = self.orders.send(order);
         self.worker.unpark();
@@ -191,11 +191,11 @@ impl Exchange for Network {
     }
 
     fn send(&self, to: usize, words: Vec<u64>) {
-        self.order(Order::Send(to, words));
+        self.order(Outgoing::Send(to, words));
     }
 
     fn end_round(&self, status: Vec<u64>) {
-        self.order(Order::EndRound(status));
+        self.order(Outgoing::EndRound(status));
     }
 
     fn receive(&self, wait: Duration) -> Arrival {

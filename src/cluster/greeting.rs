@@ -49,7 +49,7 @@ impl Introduction {
 
 /// Why the processes do not come together.
 #[derive(Debug, Error)]
-pub enum Failure {
+pub enum NotGathered {
     #[error("cannot listen on {address}, where process {me} is to be: {error}")]
     Listen { me: usize, address: String, error: io::Error },
     #[error("{0}")]
@@ -84,7 +84,7 @@ impl Use {
 }
 
 /// A connection with the number of who is at its other end.
-type Greeted = Result<(usize, Use, TcpStream), Failure>;
+type Greeted = Result<(usize, Use, TcpStream), NotGathered>;
 
 /// Why one greeting came to nothing.
 enum Refused {
@@ -104,7 +104,7 @@ impl From<io::Error> for Refused {
 pub(super) fn gather(
     introduction: &Introduction,
     limits: &Limits,
-) -> Result<Vec<Option<Connection>>, Failure> {
+) -> Result<Vec<Option<Connection>>, NotGathered> {
     let (count, me) = (introduction.hosts.addresses.len(), introduction.me);
     let (told, heard) = mpsc::channel();
     let over = Arc::new(AtomicBool::new(false));
@@ -115,7 +115,8 @@ pub(super) fn gather(
             listener.set_nonblocking(true)?;
             Ok(listener)
         };
-        let listener = listen().map_err(|error| Failure::Listen { me, address: address.clone(), error })?;
+        let listener =
+            listen().map_err(|error| NotGathered::Listen { me, address: address.clone(), error })?;
         let (introduction, told, over) = (introduction.clone(), told.clone(), over.clone());
         thread::spawn(move || receive_guests(&listener, &introduction, &told, &over));
     }
@@ -132,20 +133,23 @@ fn await_all(
     introduction: &Introduction,
     heard: &Receiver<Greeted>,
     limits: &Limits,
-) -> Result<Vec<Option<Connection>>, Failure> {
+) -> Result<Vec<Option<Connection>>, NotGathered> {
     let (count, me, names) =
         (introduction.hosts.addresses.len(), introduction.me, introduction.hosts.names());
     let begun = Instant::now();
     let mut lines: Vec<[Option<TcpStream>; 2]> = (0..count).map(|_| [None, None]).collect();
     let is_there = |line: &[Option<TcpStream>; 2]| line.iter().all(Option::is_some);
     while let Some(missing) = (0..count).find(|&k| k != me && !is_there(&lines[k])) {
-        limits.check().map_err(Failure::Limit)?;
+        limits.check().map_err(NotGathered::Limit)?;
         if begun.elapsed() > PATIENCE {
             let patience = PATIENCE.as_secs();
-            return Err(Failure::Together(format!("{} has not come within {patience} s", names[missing])));
+            return Err(NotGathered::Together(format!(
+                "{} has not come within {patience} s",
+                names[missing]
+            )));
         }
         if let Some(gone) = (0..count).find(|&k| lines[k][0].as_ref().is_some_and(has_ended)) {
-            return Err(Failure::Together(format!("{} has gone away before all had come", names[gone])));
+            return Err(NotGathered::Together(format!("{} has gone away before all had come", names[gone])));
         }
         if let Ok(greeted) = heard.recv_timeout(PAUSE) {
             let (from, purpose, stream) = greeted?;
@@ -180,7 +184,7 @@ fn visit(introduction: &Introduction, to: usize, purpose: Use, over: &AtomicBool
                     .and_then(|stream| introduce(introduction, to, purpose, stream))
                 {
                     Ok(stream) => return Ok((to, purpose, stream)),
-                    Err(Refused::For(why)) => return Err(Failure::Together(why)),
+                    Err(Refused::For(why)) => return Err(NotGathered::Together(why)),
                     Err(Refused::Now) => {}
                 }
             }
@@ -188,7 +192,7 @@ fn visit(introduction: &Introduction, to: usize, purpose: Use, over: &AtomicBool
         thread::sleep(PAUSE);
     }
     let why = name_error.map_or(String::new(), |error| format!(": {error}"));
-    Err(Failure::Together(format!("process {to} ({address}) was not found{why}")))
+    Err(NotGathered::Together(format!("process {to} ({address}) was not found{why}")))
 }
 
 /// The visitor's side of a greeting.
@@ -237,7 +241,7 @@ fn receive_guests(
                 thread::spawn(move || {
                     match welcome(&introduction, stream) {
                         Ok(greeted) => drop(told.send(Ok(greeted))),
-                        Err(Refused::For(why)) => drop(told.send(Err(Failure::Together(why)))),
+                        Err(Refused::For(why)) => drop(told.send(Err(NotGathered::Together(why)))),
                         Err(Refused::Now) => {}
                     }
                     guests.fetch_sub(1, Ordering::Relaxed);

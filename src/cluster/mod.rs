@@ -12,9 +12,9 @@ mod greeting;
 mod hosts;
 mod watch;
 
-pub use greeting::{Failure, Introduction};
+pub use greeting::{Introduction, NotGathered};
 pub use hosts::{Hosts, Mistake};
-pub use watch::Watch;
+pub use watch::Heartbeat;
 
 use crate::limits::Limits;
 use crate::reach::Peers;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// This process among all.
 pub struct Cluster {
     pub peers: Peers,
-    pub watch: Arc<Watch>,
+    pub watch: Arc<Heartbeat>,
 }
 
 /// Connects to the other processes of the file. Process 0's end ends this one through `at_end`, with its code.
@@ -32,7 +32,7 @@ pub fn join(
     alone: u64,
     limits: &Limits,
     at_end: impl Fn(u8) + Send + Sync + 'static,
-) -> Result<Cluster, Failure> {
+) -> Result<Cluster, NotGathered> {
     let connections = greeting::gather(introduction, limits)?;
     let (mut lines, mut data) = (Vec::new(), Vec::new());
     for connection in connections {
@@ -41,7 +41,7 @@ pub fn join(
         data.push(stream);
     }
     let names = introduction.hosts.names();
-    let watch = Watch::start(introduction.me, lines, names, limits.lost.clone(), at_end)?;
+    let watch = Heartbeat::start(introduction.me, lines, names, limits.lost.clone(), at_end)?;
     let network = dataflow::start(introduction.me, data, alone, watch.clone())?;
     Ok(Cluster { peers: Peers::new(Arc::new(network)), watch })
 }

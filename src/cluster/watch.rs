@@ -22,7 +22,7 @@ const UNDER_WAY: Duration = Duration::from_secs(2);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What is known of the other processes.
-pub struct Watch {
+pub struct Heartbeat {
     me: usize,
     lines: Vec<Option<Mutex<TcpStream>>>,
     names: Vec<String>,
@@ -33,19 +33,19 @@ pub struct Watch {
     open: AtomicUsize,
 }
 
-impl Watch {
+impl Heartbeat {
     pub(super) fn start(
         me: usize,
         lines: Vec<Option<TcpStream>>,
         names: Vec<String>,
         lost: Arc<OnceLock<String>>,
         at_end: impl Fn(u8) + Send + Sync + 'static,
-    ) -> io::Result<Arc<Watch>> {
+    ) -> io::Result<Arc<Heartbeat>> {
         let readers: Vec<Option<TcpStream>> = lines
             .iter()
             .map(|line| line.as_ref().map(TcpStream::try_clone).transpose())
             .collect::<Result<_, _>>()?;
-        let watch = Arc::new(Watch {
+        let watch = Arc::new(Heartbeat {
             me,
             done: Mutex::new(vec![None; lines.len()]),
             open: AtomicUsize::new(readers.iter().flatten().count()),

@@ -4,6 +4,7 @@
 //! A program that was made from object code has one table of these, and the lines of its edges count in it. So
 //! other programs pay nothing for it, and edges of one machine instruction are those of one line.
 
+use super::Program;
 use super::source::LinePlace;
 use serde::{Deserialize, Serialize};
 
@@ -62,5 +63,23 @@ impl CodeLine {
     /// The line of the source, or the instruction.
     pub fn words(&self) -> &str {
         self.source.as_deref().map(str::trim).filter(|text| !text.is_empty()).unwrap_or(&self.asm)
+    }
+}
+
+impl Program {
+    /// Is the line an access that is in parts here, and may be at once on a processor?
+    pub fn is_parted(&self, line: u32) -> bool {
+        self.code(line).is_some_and(|code| code.parted)
+    }
+
+    /// The first such access, in words, if there is one.
+    pub fn parted(&self) -> Option<String> {
+        let line = 1 + self.code_lines().iter().position(|code| code.parted)? as u32;
+        Some(self.parted_words(line))
+    }
+
+    pub fn parted_words(&self, line: u32) -> String {
+        let asm = self.code(line).map_or("", |code| &code.asm);
+        format!("`{asm}` ({})", self.place(line))
     }
 }

@@ -242,27 +242,12 @@ impl Program {
         &self.code
     }
 
-    /// Gives instructions of object code the text of the lines that they come from, as far as it is known.
-    pub fn add_sources(&mut self, mut text: impl FnMut(&str, u32) -> Option<String>) {
+    /// The same, with the text of the lines that instructions of object code come from, as far as it is known.
+    pub fn with_sources(mut self, mut text: impl FnMut(&str, u32) -> Option<String>) -> Program {
         for code in &mut self.code {
             code.source = code.file.as_ref().and_then(|file| text(file, code.line));
         }
-    }
-
-    /// Is the line an access that is in parts here, and may be at once on a processor?
-    pub fn is_parted(&self, line: u32) -> bool {
-        self.code(line).is_some_and(|code| code.parted)
-    }
-
-    /// The first such access, in words, if there is one.
-    pub fn parted(&self) -> Option<String> {
-        let line = 1 + self.code.iter().position(|code| code.parted)? as u32;
-        Some(self.parted_words(line))
-    }
-
-    pub fn parted_words(&self, line: u32) -> String {
-        let asm = self.code(line).map_or("", |code| &code.asm);
-        format!("`{asm}` ({})", self.place(line))
+        self
     }
 
     /// The name of a cell: `x`, or `a[2]` inside an array.
