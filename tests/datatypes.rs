@@ -4,13 +4,16 @@
 mod common;
 
 use common::cases;
+use overtake::certify::Remaining;
 use overtake::datatype::{Calls, DataOptions, DataOutcome, Spec, check, fence_sets, written};
 use overtake::engine::{self, Options};
 use overtake::front::tso;
 use overtake::limits::Limits;
 use overtake::model::datatype::DataType;
-use overtake::model::{Addr, Atom, EdgeId, Instr, Program, Reg, ThreadId, Value};
-use overtake::query::{Answer, Axioms, Model};
+use overtake::model::{Addr, Atom, EdgeId, FenceKinds, Instr, Loc, Program, Reg, ThreadId, Value};
+use overtake::query::repair::{Change, Cheapest, Enough, Remedy};
+use overtake::query::{Answer, Axioms, Goal, Model};
+use overtake::repair::{Allowed, apply, repair_by_axioms};
 use overtake::semantics::axioms::{Execution, Setting, Taken, perform};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -295,6 +298,222 @@ proptest! {
             let explored = engine::outcomes(&program, &atoms, &options, &Limits::default());
             prop_assert_eq!(explored.states.unwrap(), by_solver(&program, axioms), "{}", source);
         }
+    }
+}
+
+// ---- Fences of the four kinds, by force. ----
+
+/// A kind of fence at a location of a thread.
+type KindAt = (ThreadId, Loc, usize);
+
+fn everywhere(program: &Program) -> Vec<KindAt> {
+    let places = program.thread_ids().flat_map(|t| program.thread(t).locations().map(move |at| (t, at)));
+    places.flat_map(|(t, at)| (0..4).map(move |kind| (t, at, kind))).collect()
+}
+
+fn fenced(program: &Program, fences: &[KindAt]) -> Program {
+    let places: BTreeSet<(ThreadId, Loc)> = fences.iter().map(|(t, at, _)| (*t, *at)).collect();
+    let changes: Vec<Change> = places.iter().map(|&(thread, at)| Change::Fence { thread, at }).collect();
+    let mut parts = apply(program, &changes).unwrap().to_parts();
+    for (t, own) in parts.threads.iter_mut().enumerate() {
+        let old = program.threads()[t].edges().count();
+        for edge in &mut own.edges[old..] {
+            let here = fences.iter().filter(|(u, at, _)| u.index() == t && *at == edge.from);
+            let kinds = here.fold(FenceKinds::NONE, |kinds, (_, _, kind)| kinds.and(FenceKinds::one(*kind)));
+            edge.instr = Instr::Partial(kinds);
+        }
+    }
+    Program::new(parts).unwrap()
+}
+
+/// Nothing where the axioms cannot be asked.
+fn holds(program: &Program, model: Axioms) -> Option<bool> {
+    let goal = Goal::of(program);
+    match engine::axiomatic_check(program, &goal, model, &Limits::default()).unwrap().answer {
+        Answer::Holds(()) => Some(true),
+        Answer::Fails(_) => Some(false),
+        Answer::Unknown(_) => None,
+    }
+}
+
+fn subsets(all: &[KindAt], size: usize) -> Vec<Vec<KindAt>> {
+    if size == 0 {
+        return vec![vec![]];
+    }
+    let with = |k: usize| subsets(&all[k + 1..], size - 1).into_iter().map(move |rest| (k, rest));
+    (0..all.len()).flat_map(with).map(|(k, rest)| [vec![all[k]], rest].concat()).collect()
+}
+
+fn of_kinds(program: &Program, model: Axioms, list: usize) -> Answer<Enough, Remaining> {
+    let (allowed, limits) = (Allowed::default(), Limits::default());
+    repair_by_axioms(program, model, list, &allowed, &limits).unwrap().answer
+}
+
+fn chosen(set: &[Remedy]) -> Vec<KindAt> {
+    let each = set.iter().flat_map(|remedy| remedy.changes.iter().map(|c| (*c, remedy.kind.unwrap())));
+    let mut all: Vec<KindAt> = each
+        .map(|(change, kind)| match change {
+            Change::Fence { thread, at } => (thread, at, kind),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// The threads, with a property against final states that the model has and SC has not: this one or all of them;
+/// nothing if there is none.
+fn with_property(source: &str, model: Axioms, which: Option<prop::sample::Index>) -> Option<String> {
+    let plain = program(source);
+    let (weak, sc) = (by_solver(&plain, model), by_solver(&plain, Axioms::Sc));
+    let mut extra: Vec<&Vec<Value>> = weak.difference(&sc).collect();
+    if extra.is_empty() {
+        return None;
+    }
+    if let Some(which) = which {
+        extra = vec![extra[which.index(extra.len())]];
+    }
+    let atom = |atom: &Atom| match atom {
+        Atom::Reg(t, r) => format!("t{}.{}", t.0, plain.thread(*t).registers()[r.index()]),
+        Atom::Mem(Addr(cell)) => format!("[{}]", plain.variables()[*cell as usize].name),
+        other => panic!("{other:?}"),
+    };
+    let atoms: Vec<String> = everything(&plain).iter().map(atom).collect();
+    let state = |state: &Vec<Value>| {
+        let equal = atoms.iter().zip(state).map(|(a, v)| format!("{a} == {v}"));
+        format!("({})", equal.collect::<Vec<_>>().join(" && "))
+    };
+    let states: Vec<String> = extra.into_iter().map(state).collect();
+    Some(format!("{source}never {}\n", states.join(" || ")))
+}
+
+/// Is the answer right, whatever else is tried? How many fences there are, if any are enough.
+fn fences_are_fewest(program: &Program, model: Axioms) -> Result<Option<usize>, TestCaseError> {
+    let all = everywhere(program);
+    match of_kinds(program, model, 1) {
+        Answer::Holds(enough) => {
+            let set = chosen(&enough.sets[0]);
+            prop_assert_eq!(
+                (enough.cost as usize, &enough.cheapest),
+                (enough.sets[0].len(), &Cheapest::Proved)
+            );
+            prop_assert_eq!(holds(&fenced(program, &set), model), Some(true));
+            for size in 0..set.len().min(3) {
+                for fewer in subsets(&all, size) {
+                    prop_assert_eq!(holds(&fenced(program, &fewer), model), Some(false), "{:?}", fewer);
+                }
+            }
+            Ok(Some(set.len()))
+        }
+        Answer::Fails(_) => {
+            prop_assert_eq!(holds(&fenced(program, &all), model), Some(false));
+            Ok(None)
+        }
+        Answer::Unknown(_) => {
+            prop_assert_eq!(holds(program, model), None);
+            Ok(None)
+        }
+    }
+}
+
+const WEAKER: [Axioms; 3] = [Axioms::Pso, Axioms::PsoSparc, Axioms::Relaxed];
+
+proptest! {
+    #![proptest_config(cases(40))]
+
+    #[test]
+    fn no_fewer_fences_are_enough(threads in threads(), which: Option<prop::sample::Index>) {
+        let source = text(&threads);
+        prop_assume!(few_accesses(&program(&source)));
+        for model in WEAKER {
+            if let Some(source) = with_property(&source, model, which) {
+                let found = fences_are_fewest(&program(&source), model);
+                prop_assert!(found.is_ok(), "{} {source}: {found:?}", model.name());
+            }
+        }
+    }
+
+    #[test]
+    fn no_fewer_fences_prevent_errors(mut threads in threads(), asserted in prop::sample::select(vec!["r == 0", "r != 1", "r != s"])) {
+        for thread in &mut threads {
+            thread.insert(0, "r = 0; s = 2".to_string());
+            thread.push(format!("assert {asserted}"));
+        }
+        let program = program(&text(&threads));
+        prop_assume!(few_accesses(&program));
+        for model in WEAKER {
+            let found = fences_are_fewest(&program, model);
+            prop_assert!(found.is_ok(), "{} {}: {found:?}", model.name(), text(&threads));
+        }
+    }
+
+    /// Where every step is an access, every location is a place of its own.
+    #[test]
+    fn all_smallest_sets_are_listed(
+        threads in prop::collection::vec(prop::collection::vec(plain_access(), 2..4), 2),
+        which: Option<prop::sample::Index>,
+    ) {
+        let source = text(&threads);
+        for model in WEAKER {
+            let Some(source) = with_property(&source, model, which) else { continue };
+            let program = program(&source);
+            let Answer::Holds(enough) = of_kinds(&program, model, 1000) else { panic!("{source}") };
+            if enough.cost > 2 {
+                continue;
+            }
+            let listed: BTreeSet<Vec<KindAt>> = enough.sets.iter().map(|set| chosen(set)).collect();
+            let good = |set: &Vec<KindAt>| holds(&fenced(&program, set), model) == Some(true);
+            let all = subsets(&everywhere(&program), enough.cost as usize);
+            let all: BTreeSet<Vec<KindAt>> = all.into_iter().filter(good).collect();
+            prop_assert_eq!(listed, all, "{} {}", model.name(), source);
+        }
+    }
+}
+
+fn plain_access() -> impl Strategy<Value = String> {
+    let cell = prop::sample::select(vec!["x", "y"]);
+    let reg = prop::sample::select(vec!["r", "s"]);
+    prop_oneof![
+        4 => (reg.clone(), cell.clone()).prop_map(|(r, x)| format!("load {r}, [{x}]")),
+        4 => (cell.clone(), 1..3).prop_map(|(x, v)| format!("store [{x}], {v}")),
+        1 => (reg, cell).prop_map(|(r, x)| format!("xchg {r}, [{x}], 1")),
+    ]
+}
+
+#[test]
+fn shapes_need_the_fences_that_are_known() {
+    let fewest = |name: &str, model: Axioms| {
+        let (_, threads, asked, _) = SHAPES.iter().find(|(n, ..)| *n == name).unwrap();
+        let atoms: Vec<String> = asked
+            .split(' ')
+            .map(|part| {
+                let (register, value) = part.split_once('=').unwrap();
+                let thread = threads.split('|').position(|t| t.contains(&format!("load {register},")));
+                format!("t{}.{register} == {value}", thread.unwrap())
+            })
+            .collect();
+        let bodies = threads.split('|').enumerate().map(|(k, body)| format!("thread t{k}\n{body}\nend\n"));
+        let text = format!("shared x, y\n{}never {}\n", bodies.collect::<String>(), atoms.join(" && "));
+        match of_kinds(&program(&text), model, 1000) {
+            Answer::Holds(enough) if enough.sets.len() == 1 => enough.sets[0]
+                .iter()
+                .map(|r| FenceKinds::WORDS[r.kind.unwrap()])
+                .collect::<Vec<_>>()
+                .join(" "),
+            other => panic!("{name}: {other:?}"),
+        }
+    };
+    for (name, pso, relaxed) in [
+        ("SB", "sl sl", "sl sl"),
+        ("SB+sl+po", "sl", "sl"),
+        ("MP", "ss", "ss ll"),
+        ("MP+ss+po", "", "ll"),
+        ("LB", "", "ls ls"),
+        ("WRC", "", "ls ll"),
+        ("IRIW", "", "ll ll"),
+    ] {
+        assert_eq!(fewest(name, Axioms::Pso), pso, "{name}");
+        assert_eq!(fewest(name, Axioms::Relaxed), relaxed, "{name}");
     }
 }
 

@@ -302,3 +302,85 @@ fn programs_of_trencher_and_data_are_written_anew() {
         written(path, out, &["--for", "robustness"]);
     }
 }
+
+const MP: &str = "programs/litmus/mp.tso";
+
+#[test]
+fn weaker_models_take_fences_of_four_kinds() {
+    let ran = overtake(&["fence", "--model", "pso", MP]);
+    let expected = "\
+found
+1 fence in the source makes the property hold, and nothing cheaper does (engine sat, model pso).
+
+  thread writer: a store-store fence before line 7: `store [ready], 1`
+";
+    assert_eq!((ran.code, &ran.err[..]), (0, ""));
+    assert!(ran.out.starts_with(expected), "{}", ran.out);
+    assert!(ran.out.lines().any(|l| l.starts_with("    + ") && l.ends_with("fence ss")), "{}", ran.out);
+
+    let ran = overtake(&["fence", "--model", "relaxed", "--all", "--json", MP]);
+    let object = ran.objects().remove(0);
+    assert_eq!((ran.code, object["verdict"].as_str()), (0, Some("found")));
+    let fields = ["model", "engine", "for"].map(|field| object[field].as_str());
+    assert_eq!(fields, [Some("relaxed"), Some("sat"), Some("property")]);
+    assert_eq!((object["cost"].as_u64(), object["optimal"].as_bool()), (Some(2), Some(true)));
+    assert_eq!(object["sets"].as_array().map(Vec::len), Some(1));
+    let kind = |k: usize| (object["fences"][k]["line"].as_u64(), object["fences"][k]["kind"].as_str());
+    assert_eq!((kind(0), kind(1)), ((Some(7), Some("ss")), (Some(12), Some("ll"))));
+}
+
+#[test]
+fn one_line_of_a_template_is_one_fence_under_weaker_models_too() {
+    let source = "shared x[2]\nthread p[i in 0..2]\n store [x + i], 1\n load r, [x + 1 - i]\nend\nnever p[0].r == 0 && p[1].r == 0\n";
+    for (more, cost, copies) in [(&[][..], 1, 2), (&["--per-thread"], 2, 1)] {
+        let args = [&["fence", "-", "--from", "tso", "--model", "pso", "--json"], more].concat();
+        let ran = fed(&args, source.as_bytes());
+        let object = ran.objects().remove(0);
+        assert_eq!(
+            (ran.code, object["cost"].as_u64(), object["fences"][0]["copies"].as_u64()),
+            (0, Some(cost), Some(copies)),
+            "{} {}",
+            ran.out,
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn what_no_fence_of_a_kind_prevents_is_shown_as_a_run() {
+    let source = b"shared x\nthread p\n store [x], 1\nend\nnever [x] == 1\n";
+    let ran = fed(&["fence", "-", "--from", "tso", "--model", "relaxed", "--json"], source);
+    let object = ran.objects().remove(0);
+    assert_eq!((ran.code, object["verdict"].as_str()), (10, Some("none")));
+    assert_eq!(object["trace"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn what_weaker_models_cannot_be_asked_is_refused_or_unknown() {
+    let ran = overtake(&["fence", "--model", "relaxed", "--json", "programs/peterson/peterson.tso"]);
+    let object = ran.objects().remove(0);
+    assert_eq!((ran.code, object["verdict"].as_str()), (5, Some("unknown")));
+    assert!(object["reason"].as_str().is_some_and(|why| why.contains("loops")), "{object}");
+
+    for more in [
+        &["--with", "atomic"][..],
+        &["--cost", "fence=2"],
+        &["--prune"],
+        &["--iterations", "3"],
+        &["-o", "never-written.tso"],
+        &["--for", "robustness"],
+        &["--for", "no-hang"],
+    ] {
+        let ran = overtake(&[&["fence", "--model", "pso", MP], more].concat());
+        assert_eq!(ran.code, 2, "{more:?}: {}", ran.out);
+        assert!(ran.err.contains("--model pso"), "{}", ran.err);
+    }
+    let ran = overtake(&["fence", "--model", "sc", MP]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    let trencher = overtake(&["convert", SB, "--to", "trencher"]).out;
+    let vague = fed(&["fence", "-", "--from", "trencher", "--model", "pso"], trencher.as_bytes());
+    assert_eq!((vague.code, vague.err.contains("what fences order")), (2, true), "{}", vague.err);
+    // TSO is what it always was.
+    let (with, without) = (overtake(&["fence", "--model", "tso", SB]), overtake(&["fence", SB]));
+    assert_eq!((with.code, with.out), (without.code, without.out));
+}

@@ -1,7 +1,7 @@
 //! What is the answer to each question, with all that was found on the way? That something fails can only be
 //! said with evidence that has been confirmed.
 
-use super::Confirmed;
+use super::{AllowedExecution, Confirmed};
 use crate::limits::Limit;
 use crate::model::Program;
 use crate::query::repair::{Aim, Enough};
@@ -72,6 +72,8 @@ pub enum Remaining {
     /// This run remains, whatever of the allowed is changed. It was found in a program with changes that do
     /// not help.
     Whatever { run: Counterexample, changed: Box<Program> },
+    /// The same of a model that is given by axioms, in a program with a fence of each kind wherever one is allowed.
+    ByAxioms { run: Confirmed<AllowedExecution>, changed: Box<Program> },
 }
 
 /// A run that the aim of a repair forbids.

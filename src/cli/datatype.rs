@@ -83,7 +83,7 @@ pub(crate) enum AxiomsArg {
 }
 
 impl AxiomsArg {
-    fn axioms(self) -> Axioms {
+    pub(crate) fn axioms(self) -> Axioms {
         match self {
             AxiomsArg::Sc => Axioms::Sc,
             AxiomsArg::Tso => Axioms::Tso,

@@ -1,6 +1,7 @@
 //! `overtake fence`: which fewest fences repair the program? What was found is shown in the user's own text
 //! and, on request, written, read again and checked again.
 
+use super::datatype::AxiomsArg;
 use super::input::{self, Loaded, Source};
 use super::interrupt::Interrupt;
 use super::terminal::Terminal;
@@ -14,7 +15,7 @@ use crate::front::promela::Joining;
 use crate::front::{Diagnostic, Severity, Unread, Unwritten};
 use crate::model::{Loc, Program, SourceMap, ThreadId};
 use crate::query::repair::{Aim, Change, Remedy, changes};
-use crate::query::{Answer, Goal, Limit, Limits, Model, Question};
+use crate::query::{Answer, Axioms, Goal, Limit, Limits, Model, Question};
 use crate::repair::{self, Allowed, Wanted};
 use crate::report;
 use crate::report::fence::{Patient, Per, Prevented};
@@ -83,6 +84,8 @@ struct Task<'a> {
     allowed: Allowed,
     text: SourceMap,
     per: Per,
+    /// A model weaker than TSO.
+    model: Option<Axioms>,
     options: Options,
 }
 
@@ -107,11 +110,13 @@ fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Termin
     };
     let result = {
         let _progress = (!args.search.json && !args.search.quiet).then(|| terminal.progress(&limits));
-        match args.prune {
-            true => repair::prune(&task.source.program, &task.wanted, &task.text, &task.options, &limits),
-            false => {
-                repair::repair(&task.source.program, &task.wanted, &task.allowed, &task.options, &limits)
+        let program = &task.source.program;
+        match (task.model, args.prune) {
+            (Some(model), _) => {
+                repair::repair_by_axioms(program, model, task.wanted.list, &task.allowed, &limits)
             }
+            (None, true) => repair::prune(program, &task.wanted, &task.text, &task.options, &limits),
+            (None, false) => repair::repair(program, &task.wanted, &task.allowed, &task.options, &limits),
         }
     };
     match result {
@@ -124,6 +129,10 @@ fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Termin
 
 fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs, limits: &Limits) -> Result<Task<'a>, String> {
     let program = &source.program;
+    let model = weaker_model(args)?;
+    if let Some(model) = model {
+        input::says_fences(file, &args.search.input, model)?;
+    }
     let stated = !program.properties().is_empty() || program.has_asserts();
     // A limit that is reached here is for the engines to tell.
     let has_property = stated || interval::may_go_wrong(program, limits) != Ok(false);
@@ -140,6 +149,9 @@ fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs, limits: &Limits) -
         None if has_property => Aim::Property,
         None => Aim::Robustness,
     };
+    if let Some(model) = model.filter(|_| aim != Aim::Property) {
+        return Err(format!("--model {} asks for a property; other aims are for TSO", model.name()));
+    }
     if matches!(aim, Aim::Robustness | Aim::Triangular)
         && let Some(why) = answer::refused(Question::Robust, program, &args.search.options())
     {
@@ -154,7 +166,27 @@ fn task<'a>(file: &'a Path, source: Source, args: &FenceArgs, limits: &Limits) -
     let options = args.search.options();
     let options = Options { lazy: LazyOptions { iterations: args.iterations, ..options.lazy }, ..options };
     let wanted = Wanted { aim, list: if args.all { MOST_SETS } else { 1 } };
-    Ok(Task { file, source, wanted, allowed, text, per, options })
+    Ok(Task { file, source, wanted, allowed, text, per, model, options })
+}
+
+/// The model that is asked about, if it is weaker than TSO.
+fn weaker_model(args: &FenceArgs) -> Result<Option<Axioms>, String> {
+    let model = match args.model.map(AxiomsArg::axioms) {
+        None | Some(Axioms::Tso) => return Ok(None),
+        Some(Axioms::Sc) => return Err("under --model sc there is nothing that a fence prevents".to_string()),
+        Some(weaker) => weaker,
+    };
+    let given = [
+        (args.with != [KindArg::Fence], "--with"),
+        (!args.cost.is_empty(), "--cost"),
+        (args.prune, "--prune"),
+        (args.iterations.is_some(), "--iterations"),
+        (args.output.is_some(), "--output"),
+    ];
+    match given.into_iter().find(|(given, _)| *given) {
+        Some((_, option)) => Err(format!("--model {} has no {option}", model.name())),
+        None => Ok(Some(model)),
+    }
 }
 
 /// Where the text lies in the program. A limit that is reached here is for the engines to tell.
@@ -251,6 +283,7 @@ fn show(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, termina
         own: own.as_deref(),
         text: &task.text,
         per: task.per,
+        model: task.model,
         prevented: &prevented,
     };
     answer::show(&report::fence::document(&patient, repair, limits::peak_kb()), &args.search, terminal)
@@ -259,7 +292,7 @@ fn show(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits, termina
 /// For pages: the run that each change prevents. Nothing where a limit is reached, or the rest of the changes would do.
 fn prevented(task: &Task, args: &FenceArgs, repair: &Repair, limits: &Limits) -> Vec<Prevented> {
     let Answer::Holds(enough) = &repair.answer else { return vec![] };
-    if args.search.output.html.is_none() || args.prune {
+    if args.search.output.html.is_none() || args.prune || task.model.is_some() {
         return vec![];
     }
     let without = |change: usize| {

@@ -275,6 +275,10 @@ struct FenceArgs {
     /// What the repaired program is to be; by default `property` if the file has one, else `robustness`
     #[arg(long = "for", value_enum, value_name = "AIM")]
     aim: Option<fence::AimArg>,
+    /// The memory model that a property is to hold under. Where it is weaker than TSO, the fewest fences are looked for
+    /// that each order loads or stores before loads or stores, in programs whose loops have an end
+    #[arg(long, value_enum)]
+    model: Option<datatype::AxiomsArg>,
     /// The kinds of changes that are allowed
     #[arg(long, value_enum, value_delimiter = ',', default_value = "fence", value_name = "KINDS")]
     with: Vec<fence::KindArg>,

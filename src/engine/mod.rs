@@ -32,7 +32,9 @@ pub use lazy::LazyOptions;
 pub use onward::{Onward, onward};
 pub use options::{Options, ShownRun};
 pub use properties::{PropertyOutcomes, check_each};
-pub use sat::{AxiomaticOutcomes, axiomatic_check, axiomatic_outcomes};
+pub use sat::{
+    AxiomaticOutcomes, FencePlaces, FencedProgram, Unanswered, axiomatic_check, axiomatic_outcomes,
+};
 pub use table::{AUTOMATA, Choice, ENGINES, EXPLICIT, EngineEntry, LAZY, PAST};
 
 use self::hang::hang as whether_it_hangs;

@@ -6,12 +6,12 @@
 
 use super::Internal;
 use crate::certify::{self, AllowedExecution, AxiomaticOutcome, Confirmed, Doubt, ExecutionClaim};
-use crate::model::{Addr, Atom, Instr, Pred, Program, Value};
-use crate::query::{Answer, Axioms, Clause, Goal, When};
+use crate::model::{Addr, Atom, EdgeId, FenceKinds, Instr, Pred, Program, ThreadId, Value};
+use crate::query::{Answer, Axioms, Goal, When};
 use crate::query::{Limit, Limits};
 use crate::semantics::axioms::Setting;
 use crate::symbolic::{Encoding, Lit, NoStreams, Plan, Runs, Solution, Streams};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Rounds of a loop beyond which no proof is looked for.
 const LARGEST_BOUND: u32 = 8;
@@ -25,7 +25,9 @@ pub struct AxiomaticOutcomes {
     pub clauses: usize,
 }
 
-enum Unanswered {
+/// Why there is no answer.
+#[derive(Clone, Debug)]
+pub enum Unanswered {
     Limit(Limit),
     Doubt(Internal),
 }
@@ -135,10 +137,10 @@ fn enough_rounds(
 fn complete<'l>(
     program: &Program,
     model: Axioms,
-    bound: u32,
+    plan: &Plan,
     limits: &'l Limits,
 ) -> Result<Encoding<'l>, Unanswered> {
-    let streams = Streams::new(program, &plan(bound), Runs::Complete, limits)?;
+    let streams = Streams::new(program, plan, Runs::Complete, limits)?;
     let mut encoding = Encoding::new(streams, &initial(program), model, false, limits)?;
     let ends: Vec<_> = encoding.streams.threads.iter().map(|s| s.ends.as_ref().map(|(g, _)| *g)).collect();
     for end in ends {
@@ -174,7 +176,7 @@ fn enumerate(
     found: &mut AxiomaticOutcomes,
     limits: &Limits,
 ) -> Result<BTreeSet<Vec<Value>>, Unanswered> {
-    let mut encoding = complete(program, model, found.bound, limits)?;
+    let mut encoding = complete(program, model, &plan(found.bound), limits)?;
     let mut words = Vec::new();
     for atom in observed {
         words.push(word(&mut encoding, program, atom)?);
@@ -220,33 +222,57 @@ fn look_for(
     outcome: &mut AxiomaticOutcome,
     limits: &Limits,
 ) -> Result<Option<Confirmed<AllowedExecution>>, Unanswered> {
-    let finals: Vec<&Clause> = goal.clauses.iter().filter(|c| c.when == When::Final).collect();
-    if goal.clauses.len() > finals.len() {
-        return Err(Unanswered::Limit(Limit::Inexpressible(
-            "properties of states that are not final".to_string(),
-        )));
+    let plan = plan(outcome.bound);
+    for about in ABOUT {
+        let Some(mut question) = about(program, goal, model, &plan, limits)? else { continue };
+        let cnf = &question.encoding.cnf;
+        (outcome.variables, outcome.clauses) = (cnf.variables(), cnf.clauses());
+        if let Ok(solution) = question.encoding.solve(&[question.asked])? {
+            let (streams, claim) = (&question.encoding.streams, question.claim(goal));
+            return confirmed(program, model, streams, &solution, claim).map(Some);
+        }
     }
-    if !goal.ignores_errors
-        && let Some(run) = error(program, model, outcome, limits)?
-    {
-        return Ok(Some(run));
+    Ok(None)
+}
+
+/// A formula, and what is asked of it.
+struct AxiomQuestion<'l> {
+    encoding: Encoding<'l>,
+    asked: Lit,
+    /// Whether threads go wrong; otherwise final states are asked about.
+    errors: bool,
+}
+
+impl AxiomQuestion<'_> {
+    fn claim<'g>(&self, goal: &'g Goal) -> ExecutionClaim<'g> {
+        if self.errors { ExecutionClaim::Wrong } else { ExecutionClaim::Reaches(goal) }
     }
-    if finals.is_empty() {
+}
+
+type About =
+    for<'l> fn(&Program, &Goal, Axioms, &Plan, &'l Limits) -> Result<Option<AxiomQuestion<'l>>, Unanswered>;
+
+/// What there is to ask about a goal, one after the other.
+const ABOUT: [About; 2] = [errors, finals];
+
+/// Can a final state against the goal be reached? Nothing if it has no say in final states.
+fn finals<'l>(
+    program: &Program,
+    goal: &Goal,
+    model: Axioms,
+    plan: &Plan,
+    limits: &'l Limits,
+) -> Result<Option<AxiomQuestion<'l>>, Unanswered> {
+    if goal.clauses.is_empty() {
         return Ok(None);
     }
-    let mut encoding = complete(program, model, outcome.bound, limits)?;
+    let mut encoding = complete(program, model, plan, limits)?;
     let mut any = Vec::new();
-    for clause in finals {
+    for clause in &goal.clauses {
         any.push(holds(&mut encoding, program, &clause.pred)?);
     }
     let asked = encoding.cnf.any(any);
-    (outcome.variables, outcome.clauses) = (encoding.cnf.variables(), encoding.cnf.clauses());
-    match encoding.solve(&[asked])? {
-        Ok(solution) => {
-            confirmed(program, model, &encoding.streams, &solution, ExecutionClaim::Reaches(goal)).map(Some)
-        }
-        Err(_) => Ok(None),
-    }
+    Ok(Some(AxiomQuestion { encoding, asked, errors: false }))
 }
 
 /// A predicate on final states as one literal.
@@ -268,14 +294,23 @@ fn holds(encoding: &mut Encoding<'_>, program: &Program, pred: &Pred) -> Result<
     Ok(encoding.holds_new(term)?)
 }
 
-/// A run in which a thread goes wrong.
-fn error(
+/// Can a thread go wrong? Nothing if none ever can, or the goal does not mind.
+fn errors<'l>(
     program: &Program,
+    goal: &Goal,
     model: Axioms,
-    outcome: &mut AxiomaticOutcome,
-    limits: &Limits,
-) -> Result<Option<Confirmed<AllowedExecution>>, Unanswered> {
-    let streams = Streams::new(program, &plan(outcome.bound), Runs::Partial, limits)?;
+    plan: &Plan,
+    limits: &'l Limits,
+) -> Result<Option<AxiomQuestion<'l>>, Unanswered> {
+    if goal.clauses.iter().any(|c| c.when != When::Final) {
+        return Err(Unanswered::Limit(Limit::Inexpressible(
+            "properties of states that are not final".to_string(),
+        )));
+    }
+    if goal.ignores_errors {
+        return Ok(None);
+    }
+    let streams = Streams::new(program, plan, Runs::Partial, limits)?;
     if streams.errors.is_empty() {
         return Ok(None);
     }
@@ -283,18 +318,73 @@ fn error(
     let guards: Vec<_> = encoding.streams.errors.iter().map(|e| e.guard).collect();
     let errors = guards.into_iter().map(|g| encoding.holds(g)).collect::<Result<Vec<_>, _>>()?;
     let asked = encoding.cnf.any(errors);
-    (outcome.variables, outcome.clauses) = (encoding.cnf.variables(), encoding.cnf.clauses());
-    if asked == Lit::FALSE {
-        return Ok(None);
-    }
     let blocks = program.threads().iter().any(|t| t.edges().any(|(_, e)| e.instr == Instr::Lock));
-    if blocks {
+    if asked != Lit::FALSE && blocks {
         return Err(Unanswered::Limit(Limit::Inexpressible("errors beside `lock` blocks".to_string())));
     }
-    match encoding.solve(&[asked])? {
-        Ok(solution) => {
-            confirmed(program, model, &encoding.streams, &solution, ExecutionClaim::Wrong).map(Some)
+    Ok(Some(AxiomQuestion { encoding, asked, errors: true }))
+}
+
+/// Steps that do nothing, each the number of a place for fences. What several have in common is one place.
+pub type FencePlaces = HashMap<(ThreadId, EdgeId), usize>;
+
+/// A program that is asked about again and again, with other fences in its places: of each the number and the
+/// kind.
+pub struct FencedProgram<'a> {
+    program: &'a Program,
+    places: &'a FencePlaces,
+    goal: &'a Goal,
+    model: Axioms,
+    questions: Vec<AxiomQuestion<'a>>,
+}
+
+impl<'a> FencedProgram<'a> {
+    pub fn new(
+        program: &'a Program,
+        places: &'a FencePlaces,
+        goal: &'a Goal,
+        model: Axioms,
+        limits: &'a Limits,
+    ) -> Result<FencedProgram<'a>, Unanswered> {
+        let mut bound = 1;
+        enough_rounds(program, model, &mut bound, limits)?;
+        let candidates = places.iter().map(|(step, number)| (*step, (*number, FenceKinds::ALL))).collect();
+        let plan = Plan { candidates, ..plan(bound) };
+        let mut questions = Vec::new();
+        for about in ABOUT {
+            questions.extend(about(program, goal, model, &plan, limits)?);
         }
-        Err(_) => Ok(None),
+        Ok(FencedProgram { program, places, goal, model, questions })
+    }
+
+    /// A run against the goal in spite of these fences.
+    pub fn fails(
+        &mut self,
+        fences: &[(usize, usize)],
+    ) -> Result<Option<Confirmed<AllowedExecution>>, Unanswered> {
+        let program = self.with(fences);
+        for question in &mut self.questions {
+            let mut assumed: Vec<Lit> =
+                fences.iter().map(|(place, kind)| question.encoding.place(*place, *kind)).collect();
+            assumed.push(question.asked);
+            if let Ok(solution) = question.encoding.solve(&assumed)? {
+                let (streams, claim) = (&question.encoding.streams, question.claim(self.goal));
+                return confirmed(&program, self.model, streams, &solution, claim).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The program with these fences.
+    pub fn with(&self, fences: &[(usize, usize)]) -> Program {
+        let mut parts = self.program.to_parts();
+        for ((t, edge), number) in self.places {
+            let here = fences.iter().filter(|(place, _)| place == number);
+            let kinds = here.fold(FenceKinds::NONE, |kinds, (_, kind)| kinds.and(FenceKinds::one(*kind)));
+            if kinds != FenceKinds::NONE {
+                parts.threads[t.index()].edges[edge.index()].instr = Instr::Partial(kinds);
+            }
+        }
+        Program::new(parts).expect("a valid program is valid with fences in place of steps that do nothing")
     }
 }

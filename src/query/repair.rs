@@ -9,7 +9,7 @@ use crate::model::{EdgeId, Loc, ThreadId};
 pub enum Aim {
     /// SC and TSO have the same behaviours.
     Robustness,
-    /// No forbidden state is reachable under TSO.
+    /// No forbidden state is reachable under TSO, or whichever model is asked about.
     Property,
     /// No run ends in a hang.
     NoHang,
@@ -49,6 +49,8 @@ pub struct Remedy {
     pub copies: usize,
     /// The byte of the text that it is before or at, where places are as fine as that.
     pub offset: Option<usize>,
+    /// The kind of fence, by its number, where kinds are told apart.
+    pub kind: Option<usize>,
 }
 
 /// All changes of a set of remedies.

@@ -41,6 +41,30 @@ pub fn apply(program: &Program, changes: &[Change]) -> Result<Program, Vec<Inval
     Program::new(parts)
 }
 
+/// The program with these instructions where fences would be put, each a step of its own, and their edges.
+pub(crate) fn with_steps(
+    program: &Program,
+    steps: &[(Change, Instr)],
+) -> Result<(Program, Vec<EdgeId>), Vec<Invalid>> {
+    let mut parts = program.to_parts();
+    let mut edges = Vec::new();
+    for (change, instr) in steps {
+        let thread = change.thread();
+        match *change {
+            Change::Fence { at, .. } => insert_fences(&mut parts, thread, &[at]),
+            Change::FenceBehind { edge, .. } => {
+                let to = parts.threads[thread.index()].edges[edge.index()].to;
+                redirect(&mut parts, thread, to, &[edge]);
+            }
+            Change::Atomic { .. } | Change::Keep { .. } => unreachable!("only fences are steps"),
+        }
+        let own = &mut parts.threads[thread.index()].edges;
+        edges.push(EdgeId(own.len() as u32 - 1));
+        own.last_mut().expect("it has just been put there").instr = instr.clone();
+    }
+    Ok((Program::new(parts)?, edges))
+}
+
 /// The program without its fences. Each leaves a step that does nothing.
 pub(crate) fn without_fences(program: &Program) -> Result<Program, Vec<Invalid>> {
     let mut parts = program.to_parts();

@@ -13,7 +13,7 @@ use crate::hitting::Cost;
 use crate::model::expr::MAX_DEPTH;
 use crate::model::source_map::{Passage, SourcePlace, Statement};
 use crate::model::{
-    Edge, EdgeId, Instr, Loc, MAX_REGISTERS, Program, PropertyKind, SourceMap, Thread, ThreadId,
+    Edge, EdgeId, FenceKinds, Instr, Loc, MAX_REGISTERS, Program, PropertyKind, SourceMap, Thread, ThreadId,
 };
 use crate::query::repair::{Change, Remedy};
 use crate::query::{Limit, Limits};
@@ -88,6 +88,34 @@ impl Candidates {
         Ok(Candidates::priced(found))
     }
 
+    /// Each kind of fence wherever it stands between two accesses that it orders.
+    pub(crate) fn of_kinds(
+        program: &Program,
+        allowed: &Allowed,
+        limits: &Limits,
+    ) -> Result<Candidates, Limit> {
+        let text = allowed.text.clone().unwrap_or_else(|| SourceMap::per_thread(program));
+        let gathering = Gathering::of(program, allowed, limits)?;
+        let between: Vec<Between> = program.threads().iter().map(Between::of).collect();
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        for place in text.places.iter().filter(|place| !gathering.is_barred(place)) {
+            limits.spend(64 * place.copies.len())?;
+            // Where nothing but steps of its own lies between two places, they are one.
+            if !seen.insert(place.copies.iter().map(|copy| gathering.until_access(copy)).collect::<Vec<_>>())
+            {
+                continue;
+            }
+            for kind in 0..FenceKinds::WORDS.len() {
+                let orders = |copy: &Passage| between[copy.thread().index()].orders(program, copy, kind);
+                if place.copies.iter().any(orders) {
+                    let (remedy, price) = gathering.fence(place, 1);
+                    found.push((Remedy { kind: Some(kind), ..remedy }, price));
+                }
+            }
+        }
+        Ok(Candidates::priced(found))
+    }
+
     /// The program's own fences, each of which may go.
     pub(crate) fn of_own_fences(program: &Program, text: &SourceMap) -> Candidates {
         let is_fence = |(t, e): &(ThreadId, EdgeId)| program.thread(*t).edge(*e).instr.is_fence();
@@ -96,7 +124,7 @@ impl Candidates {
             let changes: Vec<Change> = statement.edges.iter().map(change).collect();
             let copies = changes.len();
             let price = Price { cost: 1, loops: 0, copies: copies as u64 };
-            (Remedy { changes, copies, offset: statement.offset }, price)
+            (Remedy { changes, copies, offset: statement.offset, kind: None }, price)
         };
         let own = text.statements.iter().filter(|s| s.edges.iter().any(is_fence));
         Candidates::priced(own.map(keep).collect())
@@ -104,12 +132,12 @@ impl Candidates {
 
     /// Places that come to the same are one: the first in the text.
     fn priced(found: Vec<(Remedy, Price)>) -> Candidates {
-        let mut seen: BTreeSet<Vec<Change>> = BTreeSet::new();
+        let mut seen: BTreeSet<(Vec<Change>, Option<usize>)> = BTreeSet::new();
         let (mut remedies, mut prices) = (Vec::new(), Vec::new());
         let mut numbers: HashMap<Change, Vec<usize>> = HashMap::new();
         for (mut remedy, price) in found {
             remedy.changes.sort();
-            if !seen.insert(remedy.changes.clone()) {
+            if !seen.insert((remedy.changes.clone(), remedy.kind)) {
                 continue;
             }
             for &change in &remedy.changes {
@@ -190,12 +218,33 @@ impl<'a> Gathering<'a> {
 
     /// May a fence go there, and can it matter?
     fn is_free(&self, place: &SourcePlace) -> bool {
-        let barred = |copy: &Passage| {
+        !self.is_barred(place) && place.copies.iter().any(|copy| self.matters(copy))
+    }
+
+    fn is_barred(&self, place: &SourcePlace) -> bool {
+        place.copies.iter().any(|copy| {
             let (t, at) = (copy.thread(), self.leads_to(copy));
             let within = self.program.thread(t).location(at).within;
             within || !self.is_touched(t) || self.allowed.forbidden.contains(&(t, at))
+        })
+    }
+
+    /// Where a thread that comes through gets to before it accesses memory or its way meets or leaves others; and
+    /// the edges, if it is only some of those that lead there.
+    fn until_access(&self, copy: &Passage) -> (ThreadId, Loc, Vec<EdgeId>) {
+        let own = self.program.thread(copy.thread());
+        let mut at = match copy {
+            Passage::All(_, at) => *at,
+            Passage::Some(t, edges) => return (*t, self.leads_to(copy), edges.clone()),
         };
-        !place.copies.iter().any(barred) && place.copies.iter().any(|copy| self.matters(copy))
+        let ways_to = |to: Loc| own.edges().filter(|(_, e)| e.to == to).count();
+        for _ in own.locations() {
+            match own.edges_from(at)[..] {
+                [(_, e)] if e.instr.address().is_none() && ways_to(e.to) == 1 => at = e.to,
+                _ => break,
+            }
+        }
+        (copy.thread(), at, vec![])
     }
 
     fn matters(&self, copy: &Passage) -> bool {
@@ -233,7 +282,7 @@ impl<'a> Gathering<'a> {
         let loops = place.copies.iter().map(depth).max().unwrap_or(0);
         let changes = place.copies.iter().flat_map(changes).collect();
         let price = Price { cost, loops: loops as u64, copies: copies as u64 };
-        (Remedy { changes, copies, offset: place.offset }, price)
+        (Remedy { changes, copies, offset: place.offset, kind: None }, price)
     }
 
     /// May the statement be made a locked store?
@@ -258,7 +307,45 @@ impl<'a> Gathering<'a> {
         let changes: Vec<Change> = statement.edges.iter().map(change).collect();
         let copies = changes.len();
         let price = Price { cost, loops: loops as u64, copies: copies as u64 };
-        (Remedy { changes, copies, offset: statement.offset }, price)
+        (Remedy { changes, copies, offset: statement.offset, kind: None }, price)
+    }
+}
+
+/// Where a thread may have loaded or stored before, and where it still may.
+struct Between {
+    behind: [Vec<bool>; 2],
+    ahead: [Vec<bool>; 2],
+}
+
+impl Between {
+    fn of(thread: &Thread) -> Between {
+        let which = |stores: bool| thread.edges().map(|(_, e)| e).filter(move |e| accesses(e, stores));
+        let behind = |stores| thread.reachable_from(which(stores).map(|e| e.to), |_| true);
+        let ahead = |stores| thread.reaching(which(stores).map(|e| e.from), |_| true);
+        Between { behind: [false, true].map(behind), ahead: [false, true].map(ahead) }
+    }
+
+    /// Is the passage on a way from an access of the kind's first letter to one of its second?
+    fn orders(&self, program: &Program, copy: &Passage, kind: usize) -> bool {
+        let (first, second) = (kind / 2, kind % 2);
+        let (behind, ahead) = (&self.behind[first], &self.ahead[second]);
+        match copy {
+            Passage::All(_, at) => behind[at.index()] && ahead[at.index()],
+            Passage::Some(t, edges) => edges.iter().any(|&e| {
+                let edge = program.thread(*t).edge(e);
+                (behind[edge.from.index()] || accesses(edge, first == 1)) && ahead[edge.to.index()]
+            }),
+        }
+    }
+}
+
+/// Does the edge store, or load?
+fn accesses(edge: &Edge, stores: bool) -> bool {
+    match edge.instr {
+        Instr::Load { .. } => !stores,
+        Instr::Store { .. } => stores,
+        Instr::Rmw { .. } => true,
+        _ => false,
     }
 }
 

@@ -8,13 +8,16 @@
 //! is then checked from scratch: a new run is a new core, and none means that the choice is enough. It is
 //! optimal, for whatever is enough hits every core. Each core misses the choice it refutes, so the search
 //! ends. Not here: solving the hitting sets (`hitting`), what may be changed (`candidates`), changing it
-//! (`apply`), what threads do while stores wait (`waiting`). Nothing here knows text or files.
+//! (`apply`), what threads do while stores wait (`waiting`), the same for models that are given by axioms
+//! (`axiomatic`). Nothing here knows text or files.
 
 mod apply;
+mod axiomatic;
 mod candidates;
 mod waiting;
 
 pub use apply::{apply, unused};
+pub use axiomatic::repair_by_axioms;
 pub use candidates::Allowed;
 
 use crate::certify::{Counterexample, Outcome, Remaining, Repair};

@@ -4,10 +4,11 @@
 use super::datatype::{access_text, event};
 use super::document::{Block, Document};
 use super::{capitalised, count_of, json, limit_reached};
-use crate::certify::AxiomaticOutcome;
+use crate::certify::{AllowedExecution, AxiomaticOutcome};
 use crate::model::Program;
 use crate::query::{Answer, Axioms, Question, Stats};
-use serde_json::json as fields;
+use crate::semantics::axioms::AxiomAccess;
+use serde_json::{Value, json as fields};
 use std::time::Duration;
 
 /// The file that was asked about, under which model, and how long it took.
@@ -37,9 +38,7 @@ pub fn document<'a>(
         match &outcome.answer {
             Answer::Unknown(limit) => json::put(&mut all, fields!({ "limit": json::limit_name(limit) })),
             Answer::Fails(run) => {
-                let events = run.performed.accesses.iter();
-                let trace: Vec<_> = events.map(|a| event(asked.program, &run.execution, a)).collect();
-                json::put(&mut all, fields!({ "trace": trace }));
+                json::put(&mut all, fields!({ "trace": trace(asked.program, run) }));
             }
             Answer::Holds(()) => {}
         }
@@ -73,13 +72,23 @@ fn explanation(asked: AskedByAxioms<'_>, outcome: &AxiomaticOutcome) -> Vec<Bloc
     let sentence = format!("{} (engine sat, model {}).", capitalised(&reason(outcome)), asked.model.name());
     let mut blocks = vec![Block::line(sentence)];
     if let Answer::Fails(run) = &outcome.answer {
-        let line = |a: &crate::semantics::axioms::AxiomAccess| {
-            let edge = run.execution.threads[a.thread][a.step].edge;
-            let (line, text) = access_text(asked.program, a.thread, edge, a.addr, a.read, a.written);
-            format!("{:>4}  {}: {text}", line, asked.program.threads()[a.thread].name())
-        };
-        let items = run.performed.accesses.iter().map(line).collect();
-        blocks.push(Block::list(vec!["Accesses in the order in which they take effect:".to_string()], items));
+        blocks.push(accesses(asked.program, run));
     }
     blocks
+}
+
+/// What a run does to memory.
+pub(super) fn accesses(program: &Program, run: &AllowedExecution) -> Block {
+    let line = |a: &AxiomAccess| {
+        let edge = run.execution.threads[a.thread][a.step].edge;
+        let (line, text) = access_text(program, a.thread, edge, a.addr, a.read, a.written);
+        format!("{:>4}  {}: {text}", line, program.threads()[a.thread].name())
+    };
+    let items = run.performed.accesses.iter().map(line).collect();
+    Block::list(vec!["Accesses in the order in which they take effect:".to_string()], items)
+}
+
+/// The same for scripts.
+pub(super) fn trace(program: &Program, run: &AllowedExecution) -> Value {
+    run.performed.accesses.iter().map(|a| event(program, &run.execution, a)).collect()
 }

@@ -3,12 +3,12 @@
 
 use super::document::{Block, ChangedLines, Document, Fact, Fold, SourceLine};
 use super::site::{self, Side, Site, around, around_spot, by_line, place};
-use super::{capitalised, count_of, json, limit_reached, peak_memory, robust, steps, triangular};
+use super::{axioms, capitalised, count_of, json, limit_reached, peak_memory, robust, steps, triangular};
 use crate::certify::{Counterexample, Remaining, Repair};
 use crate::model::source_map::Spot;
-use crate::model::{Program, SourceMap};
+use crate::model::{FenceKinds, Program, SourceMap};
 use crate::query::repair::{Aim, Change, Cheapest, Enough, Remedy};
-use crate::query::{Answer, Question};
+use crate::query::{Answer, Axioms, Question};
 use serde_json::{Map, Value, json};
 
 /// The program that was to be repaired, as the user knows it.
@@ -25,6 +25,8 @@ pub struct Patient<'a> {
     /// What is one change in the text.
     pub text: &'a SourceMap,
     pub per: Per,
+    /// The model that fences of the four kinds were looked for under; otherwise it is TSO, and full ones.
+    pub model: Option<Axioms>,
     /// For the first set of changes, each with a run of the program that has all the others, if one was looked for.
     pub prevented: &'a [Prevented],
 }
@@ -76,14 +78,19 @@ pub fn document<'a>(patient: &'a Patient<'_>, repair: &'a Repair, peak_kb: Optio
 /// What was found, in one sentence.
 fn reason(patient: &Patient<'_>, repair: &Repair) -> String {
     match &repair.answer {
-        Answer::Holds(enough) => enough_words(patient.per, repair.aim, enough),
+        Answer::Holds(enough) => {
+            let words = enough_words(patient.per, repair.aim, enough);
+            patient
+                .model
+                .map_or(words.clone(), |model| format!("{words} (engine sat, model {})", model.name()))
+        }
         Answer::Fails(Remaining::UnderSc(_)) if repair.aim == Aim::NoHang => {
             "the program hangs under SC already, where there are no buffers: no fence helps".to_string()
         }
         Answer::Fails(Remaining::UnderSc(_)) => {
             "the property fails under SC already, where there are no buffers: no fence helps".to_string()
         }
-        Answer::Fails(Remaining::Whatever { .. }) => {
+        Answer::Fails(Remaining::Whatever { .. } | Remaining::ByAxioms { .. }) => {
             "a run remains that none of the allowed changes prevents".to_string()
         }
         Answer::Unknown(limit) => limit_reached(limit),
@@ -147,6 +154,7 @@ fn explanation(patient: &Patient<'_>, repair: &Repair) -> Vec<Block> {
         Answer::Holds(enough) => changes(patient, enough),
         Answer::Fails(Remaining::UnderSc(trace)) => steps::trace(patient.program, trace).into(),
         Answer::Fails(Remaining::Whatever { run, changed }) => remaining(changed, run),
+        Answer::Fails(Remaining::ByAxioms { run, changed }) => vec![axioms::accesses(changed, run)],
         Answer::Unknown(_) => {
             let (found, least) = (runs_were(repair.cores), repair.lower_bound);
             let so_far = format!("So far {found} found; any repair costs at least {least}.");
@@ -161,7 +169,8 @@ fn explanation(patient: &Patient<'_>, repair: &Repair) -> Vec<Block> {
 fn code_advice(patient: &Patient<'_>, repair: &Repair) -> Option<&'static str> {
     let Answer::Holds(Enough { sets, .. }) = &repair.answer else { return None };
     let is_fence = |c: &Change| matches!(c, Change::Fence { .. } | Change::FenceBehind { .. });
-    let any = sets.iter().flatten().flat_map(|remedy| &remedy.changes).any(is_fence);
+    let full = sets.iter().flatten().filter(|remedy| remedy.kind.is_none());
+    let any = full.flat_map(|remedy| &remedy.changes).any(is_fence);
     (any && !patient.program.code_lines().is_empty()).then_some(
         "A fence is an `mfence`, or `atomic_thread_fence(memory_order_seq_cst)` in the source; a barrier for the compiler \
          alone is not enough.",
@@ -202,15 +211,22 @@ fn remaining(program: &Program, run: &Counterexample) -> Vec<Block> {
 fn shown(patient: &Patient<'_>, remedies: &[&Remedy]) -> Block {
     let places = remedies.iter().map(|remedy| told(patient, remedy)).collect();
     let is_fence = |c: &Change| matches!(c, Change::Fence { .. } | Change::FenceBehind { .. });
-    let fence = remedies.iter().any(|r| is_fence(&r.changes[0])).then_some(patient.fence);
-    let excerpt = match (fence, remedies.first()) {
+    let any = remedies.iter().any(|r| is_fence(&r.changes[0]));
+    let fence =
+        any.then(|| kinds(remedies).map_or(patient.fence.to_string(), |k| format!("fence {}", k.words())));
+    // Several threads may have a line in common, and not what is put there.
+    let differ = remedies
+        .iter()
+        .any(|r| r.kind != remedies[0].kind && r.changes[0].thread() != remedies[0].changes[0].thread());
+    let excerpt = match (fence.as_deref(), remedies.first()) {
         (_, None) => vec![],
+        _ if differ => vec![],
         (Some(fence), Some(Remedy { offset: Some(at), .. })) => {
             Spot::at(patient.source, *at).map_or(vec![], |spot| around_spot(patient.source, &spot, fence))
         }
         (_, Some(remedy)) => {
             let site = Site::of(patient.program, remedy.changes[0]);
-            let around = || around(patient.source, site.line, fence.zip(Some(site.side)));
+            let around = || around(patient.source, site.line, fence.as_deref().zip(Some(site.side)));
             if site.is_one_line() { around() } else { vec![] }
         }
     };
@@ -220,6 +236,12 @@ fn shown(patient: &Patient<'_>, remedies: &[&Remedy]) -> Block {
         SourceLine::New(text) => SourceLine::New(text),
     });
     Block::Change(ChangedLines { places, excerpt: numbered.collect() })
+}
+
+/// What these fences order together, if kinds are told apart.
+fn kinds(remedies: &[&Remedy]) -> Option<FenceKinds> {
+    let each = remedies.iter().filter_map(|r| r.kind).map(FenceKinds::one);
+    each.reduce(FenceKinds::and)
 }
 
 /// ``thread p, in 2 copies: a fence before line 3: `load r, [x]` ``.
@@ -238,9 +260,15 @@ fn told(patient: &Patient<'_>, remedy: &Remedy) -> String {
     };
     let is_fence = matches!(remedy.changes[0], Change::Fence { .. } | Change::FenceBehind { .. });
     match remedy.offset.filter(|_| is_fence).and_then(|at| Spot::at(patient.source, at)) {
-        Some(spot) => format!("{whose}: a fence {}", site::told(patient.program, &spot)),
-        None => place(patient.program, &whose, remedy.changes[0]),
+        Some(spot) => format!("{whose}: a {} {}", named(remedy), site::told(patient.program, &spot)),
+        None => place(patient.program, &whose, remedy.changes[0], named(remedy)),
     }
+}
+
+/// What is put there, if it is a fence.
+fn named(remedy: &Remedy) -> &'static str {
+    const NAMES: [&str; 4] = ["load-load fence", "load-store fence", "store-load fence", "store-store fence"];
+    remedy.kind.map_or("fence", |kind| NAMES[kind])
 }
 
 /// The thread, or the template that the threads were made from.
@@ -255,7 +283,7 @@ fn superfluous(patient: &Patient<'_>, repair: &Repair, own: &[Remedy]) -> Block 
         Answer::Unknown(_) | Answer::Fails(Remaining::UnderSc(_)) => {
             return Block::line(format!("{}.", capitalised(&reason(patient, repair))));
         }
-        Answer::Fails(Remaining::Whatever { .. }) => {
+        Answer::Fails(Remaining::Whatever { .. } | Remaining::ByAxioms { .. }) => {
             return Block::line(
                 "Even with all its fences the program is not what was asked for, so none of them is superfluous. \
                  `overtake fence` without --prune says what is missing.",
@@ -301,6 +329,9 @@ fn fields(patient: &Patient<'_>, repair: &Repair, peak_kb: Option<u64>) -> Map<S
         "checks": repair.checks,
         "lower_bound": repair.lower_bound,
     }));
+    if let Some(model) = patient.model {
+        put(json!({ "model": model.name(), "engine": "sat" }));
+    }
     match &repair.answer {
         Answer::Holds(enough) => put(enough_fields(patient, enough)),
         Answer::Fails(Remaining::UnderSc(trace)) => put(json!({
@@ -309,6 +340,9 @@ fn fields(patient: &Patient<'_>, repair: &Repair, peak_kb: Option<u64>) -> Map<S
         })),
         Answer::Fails(Remaining::Whatever { run, changed }) => {
             put(json!({ "trace": json::events(changed, run.events()), "changed": true }))
+        }
+        Answer::Fails(Remaining::ByAxioms { run, changed }) => {
+            put(json!({ "trace": axioms::trace(changed, run), "changed": true }))
         }
         Answer::Unknown(limit) => put(json!({ "limit": json::limit_name(limit) })),
     }
@@ -353,7 +387,7 @@ fn remedy_fields(patient: &Patient<'_>, remedy: &Remedy) -> Value {
         "line": at.line,
         "place": place,
         "label": spot.and_then(|spot| spot.label()).or(site.label),
-        "kind": kind,
+        "kind": remedy.kind.map_or(kind, |kind| FenceKinds::WORDS[kind]),
         "copies": remedy.copies,
         "per": patient.per.name(),
     });

@@ -89,14 +89,16 @@ impl Side {
     }
 }
 
-/// ``thread p: a fence before line 3, at `wait`: `load r, [x]` ``.
-pub fn place(program: &Program, whose: &str, change: Change) -> String {
+/// ``thread p: a fence before line 3, at `wait`: `load r, [x]` ``, where `fence` is what such a fence is called.
+pub fn place(program: &Program, whose: &str, change: Change, fence: &str) -> String {
     let site = Site::of(program, change);
     let what = match (change, site.side) {
-        (Change::Fence { .. } | Change::FenceBehind { .. }, Side::Behind) => "a fence at its end, behind",
-        (Change::Fence { .. } | Change::FenceBehind { .. }, _) => "a fence before",
-        (Change::Atomic { .. }, _) => "a locked store in",
-        (Change::Keep { .. }, _) => "the fence in",
+        (Change::Fence { .. } | Change::FenceBehind { .. }, Side::Behind) => {
+            format!("a {fence} at its end, behind")
+        }
+        (Change::Fence { .. } | Change::FenceBehind { .. }, _) => format!("a {fence} before"),
+        (Change::Atomic { .. }, _) => "a locked store in".to_string(),
+        (Change::Keep { .. }, _) => "the fence in".to_string(),
     };
     let label = site.label.map_or(String::new(), |l| format!(", at `{l}`"));
     if !site.is_one_line() {

@@ -27,6 +27,9 @@ pub(crate) fn run(
         (Some(AimArg::Ltl), Some(text)) => text,
         _ => return refused(file, "a DVE model is repaired with --for ltl and --ltl FORMULA", terminal),
     };
+    if args.model.is_some() {
+        return refused(file, "--model is for programs: a DVE model is repaired for slots", terminal);
+    }
     if args.output.is_some() || args.prune || !args.only.is_empty() || !args.forbid_at.is_empty() {
         return refused(file, "--output, --prune, --only and --forbid-at are for programs", terminal);
     }
