@@ -347,6 +347,32 @@ fn one_line_of_a_template_is_one_fence_under_weaker_models_too() {
 }
 
 #[test]
+fn a_fence_where_ways_meet_is_one() {
+    let source = "shared x, y
+        thread p
+            c = any(0..2)
+            if c == 1 { store [x], 1 } else { store [x], 2; s = 1 }
+            load r, [y]
+        end
+        thread q
+            store [y], 1
+            fence
+            load r, [x]
+        end
+        never p.r == 0 && q.r == 0
+        ";
+    for model in ["pso", "pso-sparc", "relaxed"] {
+        let ran = fed(&["fence", "-", "--from", "tso", "--model", model, "--json"], source.as_bytes());
+        let object = ran.objects().remove(0);
+        assert_eq!((ran.code, object["cost"].as_u64()), (0, Some(1)), "{object}");
+        assert_eq!(
+            (object["fences"][0]["kind"].as_str(), object["fences"][0]["line"].as_u64()),
+            (Some("sl"), Some(5))
+        );
+    }
+}
+
+#[test]
 fn what_no_fence_of_a_kind_prevents_is_shown_as_a_run() {
     let source = b"shared x\nthread p\n store [x], 1\nend\nnever [x] == 1\n";
     let ran = fed(&["fence", "-", "--from", "tso", "--model", "relaxed", "--json"], source);

@@ -6,7 +6,7 @@ use super::terminal::Terminal;
 use super::{Exit, SearchArgs, written};
 use crate::engine::{self, Options};
 use crate::model::Program;
-use crate::query::{Limit, Model, Question, Verdict};
+use crate::query::{Axioms, Limit, Question, Verdict};
 use crate::report::text::{self, Style};
 use crate::report::unread;
 use crate::report::{self, document::Document};
@@ -50,13 +50,13 @@ pub(crate) fn show(document: &Document<'_>, args: &SearchArgs, terminal: &Termin
 pub(crate) fn show_unread(
     question: Question,
     file: &Path,
-    model: Model,
+    model: impl Into<Axioms>,
     limit: &Limit,
     args: &SearchArgs,
     terminal: &Terminal,
 ) -> Exit {
     let name = file.display().to_string();
-    show(&unread::document(question, &name, model, limit, peak_kb()), args, terminal)
+    show(&unread::document(question, &name, model.into(), limit, peak_kb()), args, terminal)
 }
 
 /// Asks the question of each file, and gives the worst answer. With `--json` a file that gets no answer gets an

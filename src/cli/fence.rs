@@ -15,7 +15,7 @@ use crate::front::promela::Joining;
 use crate::front::{Diagnostic, Severity, Unread, Unwritten};
 use crate::model::{Loc, Program, SourceMap, ThreadId};
 use crate::query::repair::{Aim, Change, Remedy, changes};
-use crate::query::{Answer, Axioms, Goal, Limit, Limits, Model, Question};
+use crate::query::{Answer, Axioms, Goal, Limit, Limits, Question};
 use crate::repair::{self, Allowed, Wanted};
 use crate::report;
 use crate::report::fence::{Patient, Per, Prevented};
@@ -91,8 +91,9 @@ struct Task<'a> {
 
 fn fence(file: &Path, args: &FenceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Exit {
     let limits = interrupt.watch(args.search.limits());
+    let model = args.model.map_or(Axioms::Tso, AxiomsArg::axioms);
     let unknown =
-        |limit: &Limit| answer::show_unread(Question::Fence, file, Model::Tso, limit, &args.search, terminal);
+        |limit: &Limit| answer::show_unread(Question::Fence, file, model, limit, &args.search, terminal);
     let source = match input::read_loaded(file, &args.search.input, &limits, terminal, unknown) {
         Ok(Loaded::Program(source)) => *source,
         Ok(Loaded::Model(model)) => return dve::fence::run(file, &model, args, &limits, terminal),

@@ -3,13 +3,13 @@
 
 use super::document::{Block, Document};
 use super::{capitalised, json, limit_reached};
-use crate::query::{Limit, Model, Question, Stats, Verdict};
+use crate::query::{Axioms, Limit, Question, Stats, Verdict};
 use serde_json::json;
 
 pub fn document<'a>(
     question: Question,
     file: &'a str,
-    model: Model,
+    model: Axioms,
     limit: &'a Limit,
     peak_kb: Option<u64>,
 ) -> Document<'a> {
