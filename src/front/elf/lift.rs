@@ -31,6 +31,7 @@ const RBP: u8 = 5;
 const RAX: u8 = 0;
 const RCX: u8 = 1;
 const RDX: u8 = 2;
+const RBX: u8 = 3;
 const RSI: u8 = 6;
 const RDI: u8 = 7;
 

@@ -131,20 +131,29 @@ impl Lift {
     pub(super) fn bit(&mut self) -> Result<()> {
         use Mnemonic as M;
         let (bits, which) = (self.bits(0), self.i.mnemonic());
-        let of_register = self.i.op_kind(1) == OpKind::Register;
-        if self.is_memory(0) && of_register {
-            return Err(self.uncovered());
-        }
-        let number = self.read(1, bits)?;
-        let number = self.kept(and(number, constant(u64::from(bits) - 1)));
+        let whole = self.read(1, bits)?;
+        let whole = self.kept(whole);
+        let number = self.kept(and(whole.clone(), constant(u64::from(bits) - 1)));
         let one = shl(constant(1), number.clone());
-        let old = match which {
-            M::Bt => self.read(0, bits)?,
-            _ => self.update(bits, |old| match which {
-                M::Bts => or(old, one),
-                M::Btr => and(old, not(one)),
-                _ => xor(old, one),
-            })?,
+        let change = |old| match which {
+            M::Bts => or(old, one),
+            M::Btr => and(old, not(one)),
+            _ => xor(old, one),
+        };
+        let old = if self.is_memory(0) && self.i.op_kind(1) == OpKind::Register {
+            // The number is one of a row of bits as long as can be, before the address and behind it.
+            self.segment()?;
+            let words = binary(BinOp::Shr, signed(whole, bits), constant(u64::from(bits.ilog2())));
+            let at = add(self.address(), shl(words, constant(u64::from((bits / 8).ilog2()))));
+            match which {
+                M::Bt => self.load(at, bits / 8),
+                _ => self.update_at(at, bits, change),
+            }
+        } else {
+            match which {
+                M::Bt => self.read(0, bits)?,
+                _ => self.update(bits, change)?,
+            }
         };
         let carry = and(shr(old, number, bits), constant(1));
         if self.needed == RflagsBits::CF || self.flags != Flags::Lost {

@@ -3,7 +3,7 @@
 use super::super::ops::*;
 use super::super::refusal::Result;
 use super::operands::RegisterPart;
-use super::{Lift, RAX, RCX, RDX, gpr};
+use super::{Lift, RAX, RBX, RCX, RDX, gpr};
 use crate::model::BinOp;
 
 impl Lift {
@@ -87,7 +87,7 @@ impl Lift {
         self.segment()?;
         let pair = |high: u8, low: u8| or(shl(cut(gpr(high), 32), constant(32)), cut(gpr(low), 32));
         let expected = self.kept(pair(RDX, RAX));
-        let new = self.kept(pair(3, RCX));
+        let new = self.kept(pair(RCX, RBX));
         let dst = self.temp();
         let cas = New::Cas { old: expected.clone(), new };
         self.ops.push(MicroOp::Rmw { dst, addr: self.address(), bytes: 8, new: cas });

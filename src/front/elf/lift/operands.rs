@@ -136,16 +136,32 @@ impl Lift {
     pub(super) fn update(&mut self, bits: u8, change: impl FnOnce(VarExpr) -> VarExpr) -> Result<VarExpr> {
         if self.is_memory(0) && self.i.has_lock_prefix() {
             self.segment()?;
-            let dst = self.temp();
-            let new = New::Update(change(var(Var::Old)));
-            self.ops.push(MicroOp::Rmw { dst, addr: self.address(), bytes: bits / 8, new });
-            return Ok(var(dst));
+            return Ok(self.update_at(self.address(), bits, change));
         }
         let old = self.read(0, bits)?;
         let old = self.kept(old);
         let new = change(old.clone());
         self.write(0, new)?;
         Ok(old)
+    }
+
+    /// Changes memory there, in one step if the instruction has a lock.
+    pub(super) fn update_at(
+        &mut self,
+        addr: VarExpr,
+        bits: u8,
+        change: impl FnOnce(VarExpr) -> VarExpr,
+    ) -> VarExpr {
+        if self.i.has_lock_prefix() {
+            let dst = self.temp();
+            let new = New::Update(change(var(Var::Old)));
+            self.ops.push(MicroOp::Rmw { dst, addr, bytes: bits / 8, new });
+            return var(dst);
+        }
+        let addr = self.kept(addr);
+        let old = self.load(addr.clone(), bits / 8);
+        self.store(addr, change(old.clone()), bits / 8);
+        old
     }
 
     /// Is the same register given twice?
