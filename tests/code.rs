@@ -4,7 +4,7 @@
 use overtake::engine::{self, Options};
 use overtake::front::Unread;
 use overtake::front::elf::{self, CodeFile};
-use overtake::model::Program;
+use overtake::model::{Instr, Program};
 use overtake::query::{Answer, Goal, Limits, Model};
 use serde_json::Value;
 use std::io::Write;
@@ -672,5 +672,110 @@ fn giving_back_is_no_fence() {
     for reuse in BOTH {
         let Some((said, _)) = with_heap(&(TWO_THREADS.to_string() + source), reuse) else { return };
         assert_eq!(said, ["violated", "safe"], "{reuse:?}");
+    }
+}
+
+#[test]
+fn eight_bytes_are_exchanged_with_their_halves_in_order() {
+    let source = "
+        static volatile uint64_t word = 0x0000000500000006;
+        static void *left(void *unused) {
+            __asm__ volatile(\"mov $5, %%edx; mov $6, %%eax; mov $7, %%ecx; mov $8, %%ebx; lock cmpxchg8b %0\"
+                             : \"+m\"(word) : : \"rax\", \"rbx\", \"rcx\", \"rdx\", \"memory\", \"cc\");
+            return 0;
+        }
+        static void *right(void *unused) { return (void *)word; }
+        void finally(void) { assert(word == WANTED); }";
+    for (wanted, verdict) in [("0x0000000700000008", "safe"), ("0x0000000800000007", "violated")] {
+        let Some(said) = of_c(&(TWO_THREADS.to_string() + &source.replace("WANTED", wanted))) else { return };
+        let [tso, sc, _] = said.expect("it is covered");
+        assert_eq!([&tso[..], &sc[..]], [verdict; 2], "{wanted}");
+    }
+}
+
+#[test]
+fn a_bit_may_be_far_from_its_address() {
+    let source = "
+        static volatile uint32_t row[4];
+        static void *left(void *unused) {
+            __asm__ volatile(\"mov %1, %%eax; lock btsl %%eax, %0\" : \"+m\"(row[2]) : \"i\"(BIT) : \"rax\", \"memory\", \"cc\");
+            return 0;
+        }
+        static void *right(void *unused) { __atomic_fetch_or(&row[2], 1u << 31, 5); return 0; }
+        void finally(void) { assert(WANTED); }";
+    let cases = [
+        ("3", "row[2] == ((1u << 31) | 8)", "safe"),
+        ("33", "row[3] == 2 && row[2] == 1u << 31", "safe"),
+        ("-1", "row[1] == 1u << 31 && row[2] == 1u << 31", "safe"),
+        ("-64", "row[0] == 1 && row[2] == 1u << 31", "safe"),
+        ("33", "row[2] == ((1u << 31) | 2)", "violated"),
+    ];
+    for (bit, wanted, verdict) in cases {
+        let source = source.replace("BIT", bit).replace("WANTED", wanted);
+        let Some(said) = of_c(&(TWO_THREADS.to_string() + &source)) else { return };
+        let [tso, sc, _] = said.expect("it is covered");
+        assert_eq!([&tso[..], &sc[..]], [verdict; 2], "{bit} {wanted}");
+    }
+}
+
+#[test]
+fn a_thread_may_repeat_an_instruction_as_often_as_it_knows() {
+    let source = "
+        static volatile uint64_t ready, row[40];
+        static void *left(void *unused) {
+            uint64_t own[40], *from = own, *to = (uint64_t *)row, n = 40;
+            __asm__ volatile(\"rep stosq\" : \"+D\"(from), \"+c\"(n) : \"a\"(7ul) : \"memory\");
+            n = 40; from = own;
+            __asm__ volatile(\"rep movsq\" : \"+D\"(to), \"+S\"(from), \"+c\"(n) : : \"memory\");
+            ready = 1;
+            return 0;
+        }
+        static void *right(void *unused) { if (ready) assert(row[39] == 7 && row[0] == SAID); return 0; }
+        void finally(void) {}";
+    for (said, verdict) in [("7", "safe"), ("0", "violated")] {
+        let Some(told) = of_c(&(TWO_THREADS.to_string() + &source.replace("SAID", said))) else { return };
+        let [tso, sc, _] = told.expect("the numbers of times are known");
+        assert_eq!([&tso[..], &sc[..]], [verdict; 2], "{said}");
+    }
+}
+
+#[test]
+fn numbers_of_eight_bytes_that_are_not_negative_are_divided() {
+    let source = "
+        static volatile uint32_t x = 7;
+        static volatile long seen;
+        static void *left(void *unused) { seen = (long)x / (long)(x + 1ul); return 0; }
+        static void *right(void *unused) { x = x * x + 0x80000000u; return 0; }
+        void finally(void) { assert(seen SAID); }";
+    for (said, verdict) in [(">= 0", "safe"), ("== 5", "violated")] {
+        let Some(told) = of_c(&(TWO_THREADS.to_string() + &source.replace("SAID", said))) else { return };
+        let [tso, sc, _] = told.expect("it is covered");
+        assert_eq!([&tso[..], &sc[..]], [verdict; 2], "{said}");
+    }
+}
+
+#[test]
+fn instructions_are_listed_by_address() {
+    let source = "
+        static volatile int x, y;
+        static void *left(void *unused) {
+            while (!x) { if (y == 2) y = 3; else if (y == 4) x = 5; }
+            y = x;
+            return 0;
+        }
+        static void *right(void *unused) { x = 1; y = 2; return 0; }
+        void finally(void) {}";
+    let Some(bytes) = object_of(&(TWO_THREADS.to_string() + source)) else { return };
+    let program = read(&bytes).expect("it is covered");
+    let offset = |at: &str| {
+        let (function, offset) = at.split_once("+0x")?;
+        (function == "left").then(|| u64::from_str_radix(offset, 16).expect("it is written in hex"))
+    };
+    let offsets: Vec<u64> = program.code_lines().iter().filter_map(|line| offset(&line.at)).collect();
+    assert!(offsets.len() > 5 && offsets.is_sorted(), "{offsets:?}");
+    for (_, edge) in program.threads().iter().flat_map(|thread| thread.edges()) {
+        let stored = matches!(edge.instr, Instr::Store { .. });
+        let code = program.code(edge.line).expect("every edge is of an instruction");
+        assert!(!stored || !code.asm.starts_with("cmp") && !code.asm.starts_with('j'), "{}", code.asm);
     }
 }

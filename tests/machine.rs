@@ -404,8 +404,9 @@ impl Block {
                         0 => format!("${}", self.random.below(long as usize)),
                         _ => "%cl".to_string(),
                     };
-                    self.line(format!("{op}{} {count},{b},{a}", letter(long)));
-                    self.defined = 0;
+                    // Its own flags are not covered.
+                    self.line(format!("{op}{} {count},{b},{a}\n test %rax,%rax", letter(long)));
+                    self.defined = ALL;
                 }
             }
             31 => {
@@ -563,6 +564,7 @@ impl Block {
             "part",
         ]);
         let n = self.random.below(256);
+        let word = 8 * self.random.below(MEMORY - 1);
         let memory = self.random.below(8 * (MEMORY - 2) + 1);
         let line = match op {
             "part" => {
@@ -575,8 +577,8 @@ impl Block {
             "pshufd" | "shufps" => format!("{op} ${n},%xmm{a},%xmm{b}"),
             "pslldq" | "psrldq" => format!("{op} ${},%xmm{b}", n % 20),
             "pslld" | "psrld" | "psrad" | "psllq" | "psrlq" => format!("{op} ${},%xmm{b}", n % 70),
-            "load" => format!("movdqu mem_{}+{memory}(%rip),%xmm{b}", self.number),
-            "store" => format!("movdqu %xmm{b},mem_{}+{memory}(%rip)", self.number),
+            "load" => format!("movdqu mem_{}+{word}(%rip),%xmm{b}", self.number),
+            "store" => format!("movdqu %xmm{b},mem_{}+{word}(%rip)", self.number),
             "in" => format!("movq {},%xmm{b}", self.register(64)),
             "out" => format!("movd %xmm{b},{}", self.register(32)),
             _ => format!("{op} %xmm{a},%xmm{b}"),

@@ -141,6 +141,9 @@ pub(super) struct Exec<'e, 'a> {
     pub lifted: &'e mut HashMap<(u64, Flags), Rc<Lifted>>,
 }
 
+/// So many times an instruction that repeats itself is gone through one by one.
+const MOST_REPEATS: usize = 1024;
+
 /// Does the thread go on?
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum GoesOn {
@@ -166,7 +169,7 @@ impl Exec<'_, '_> {
     /// From a place to those behind the next branch or the end of the instruction.
     pub(super) fn run(&mut self, place: CodePlace, mut state: State, sink: &mut dyn Sink) -> Result<PathEnd> {
         let lifted = self.lifted(place.address, place.flags)?;
-        let mut at = place.op;
+        let (mut at, mut repeats) = (place.op, 0);
         let one = |place, state| Ok(PathEnd::Next(vec![Continuation { place, state, condition: None }]));
         loop {
             self.world.limits.spend(64)?;
@@ -194,7 +197,13 @@ impl Exec<'_, '_> {
                 }
                 MicroOp::Fence => sink.fence(),
                 MicroOp::Goto(label) if *label <= at => {
-                    return one(CodePlace { op: *label, ..place }, state);
+                    let head = &lifted.ops[usize::from(*label)];
+                    if repeats == MOST_REPEATS || !self.goes_on_for_certain(place, &state, head) {
+                        return one(CodePlace { op: *label, ..place }, state);
+                    }
+                    repeats += 1;
+                    at = *label;
+                    continue;
                 }
                 MicroOp::Goto(label) => {
                     at = *label;
@@ -258,6 +267,16 @@ impl Exec<'_, '_> {
             }
             at += 1;
         }
+    }
+
+    /// Does an instruction that repeats itself know whether it is done? Then each time is for itself, and none has to
+    /// be true of all.
+    fn goes_on_for_certain(&self, place: CodePlace, state: &State, head: &MicroOp) -> bool {
+        let MicroOp::If(condition, _) = head else { return false };
+        self.alone.is_none()
+            && !self.world.image.libraries.contains_key(&place.address)
+            && state.poisonous(condition).is_empty()
+            && state.number(condition).is_some()
     }
 
     /// What is of no use behind an instruction is forgotten.

@@ -51,7 +51,7 @@ use self::threads::{Beginning, Most};
 use super::{Diagnostic, Input, Severity, Unread};
 use crate::limits::Limits;
 use crate::model::code::{CodeCall, CodeLine};
-use crate::model::program::ProgramParts;
+use crate::model::program::{ProgramParts, ThreadParts};
 use crate::model::{Program, PropertyKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -319,8 +319,13 @@ impl CodeReader<'_, '_> {
         let wanted: Vec<AskedCells> = self.goals.iter().flat_map(SymbolGoal::wanted).collect();
         let layout = Layout::new(&facts, &memory, self.world.image, &wanted)?;
         let mut parts = ProgramParts::default();
-        let mut code =
-            CodeTable { world: self.world, lines: self.lines, known: HashMap::new(), rows: vec![] };
+        let mut code = CodeTable {
+            world: self.world,
+            lines: self.lines,
+            known: HashMap::new(),
+            rows: vec![],
+            thread: 0,
+        };
         let mut names: HashMap<String, usize> = HashMap::new();
         let world = self.world;
         for (number, (root, graph)) in roots.iter().zip(&graphs).enumerate() {
@@ -347,6 +352,7 @@ impl CodeReader<'_, '_> {
             };
             let calls: HashMap<u32, Vec<u64>> =
                 graph.nodes.iter().map(|n| (n.place.context, exec.contexts.calls(n.place.context))).collect();
+            code.thread = number;
             let seen = |place: &CodePlace| code.number(place, &calls[&place.context]);
             let (thread, parted) = emit::thread(&mut exec, root, graph, &layout, name, seen)?;
             parts.threads.push(thread);
@@ -354,6 +360,7 @@ impl CodeReader<'_, '_> {
                 code.rows[line as usize - 1].parted = true;
             }
         }
+        code.in_order(&mut parts.threads);
         parts.code = code.rows;
         parts.properties = self.goals.iter().map(|goal| goal.property(&layout)).collect();
         parts.memory = layout.variables;
@@ -371,22 +378,41 @@ impl CodeReader<'_, '_> {
 struct CodeTable<'t, 'a> {
     world: &'t World<'a>,
     lines: &'t Lines,
-    known: HashMap<(u64, u32), u32>,
+    /// By address and context: the number, and the first thread that came by.
+    known: HashMap<(u64, u32), (u32, usize)>,
     rows: Vec<CodeLine>,
+    /// Who comes by now.
+    thread: usize,
 }
 
 impl CodeTable<'_, '_> {
     /// The number of an instruction, given where the calls around it return to.
     fn number(&mut self, place: &CodePlace, calls: &[u64]) -> u32 {
         let key = (place.address, place.context);
-        if let Some(known) = self.known.get(&key) {
+        if let Some((known, _)) = self.known.get(&key) {
             return *known;
         }
         let row = self.row(place.address, calls);
         self.rows.push(row);
         let number = self.rows.len() as u32;
-        self.known.insert(key, number);
+        self.known.insert(key, (number, self.thread));
         number
+    }
+
+    /// Numbers the instructions as a listing has them: by threads, calls and addresses, however they were come by.
+    fn in_order(&mut self, threads: &mut [ThreadParts]) {
+        let mut all: Vec<_> = self.known.iter().map(|((at, call), (n, t))| (*t, *call, *at, *n)).collect();
+        all.sort_unstable();
+        let mut places = vec![0; all.len() + 1];
+        let mut rows = Vec::with_capacity(all.len());
+        for (_, _, _, old) in all {
+            rows.push(std::mem::take(&mut self.rows[old as usize - 1]));
+            places[old as usize] = rows.len() as u32;
+        }
+        self.rows = rows;
+        for edge in threads.iter_mut().flat_map(|thread| &mut thread.edges) {
+            edge.line = places[edge.line as usize];
+        }
     }
 
     fn row(&self, at: u64, calls: &[u64]) -> CodeLine {

@@ -46,6 +46,10 @@ impl State {
                     }
                     BinOp::Shr if positive && bl == bh => (al >> (bl & 63), ah >> (bl & 63)),
                     BinOp::Shr | BinOp::Rem | BinOp::Div if positive && bh <= i64::MAX as u64 => (0, ah),
+                    BinOp::Eq | BinOp::Ne if al == ah && (al, ah) == (bl, bh) => {
+                        let equal = u64::from(*op == BinOp::Eq);
+                        (equal, equal)
+                    }
                     BinOp::Or
                     | BinOp::And
                     | BinOp::Eq
