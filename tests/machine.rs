@@ -123,10 +123,6 @@ enum Knowledge {
     Nothing,
 }
 
-fn is_memory(place: &str) -> bool {
-    place.contains('(')
-}
-
 struct Block {
     number: u64,
     random: Random,
@@ -235,6 +231,11 @@ impl Block {
         }
     }
 
+    /// Memory may be changed in one step.
+    fn lock(&mut self, place: &str) -> &'static str {
+        if place.contains('(') && self.random.below(2) == 0 { "lock " } else { "" }
+    }
+
     fn immediate(&mut self, bits: u32) -> i64 {
         let unused = 64 - bits.min(32);
         (self.random.number() as i64) << unused >> unused
@@ -251,23 +252,29 @@ impl Block {
                     0 => format!("${}", self.immediate(bits)),
                     _ => self.register(bits),
                 };
-                let lock = is_memory(&to) && !matches!(op, "cmp" | "test") && self.random.below(2) == 0;
-                let lock = if lock { "lock " } else { "" };
+                let lock = if matches!(op, "cmp" | "test") { "" } else { self.lock(&to) };
                 self.line(format!("{lock}{op}{l} {from},{to}"));
                 self.defined = ALL;
             }
             5 => {
                 let op = self.random.pick(&["adc", "sbb"]);
                 if self.defined & CARRY != 0 {
-                    let (from, to) = (self.register(bits), self.place(bits));
-                    self.line(format!("{op}{l} {from},{to}"));
+                    let at = self.random.below(8 * MEMORY - bits as usize / 8 + 1);
+                    let (from, to) = match self.random.below(3) {
+                        0 => (self.register(bits), format!("mem_{}+{at}(%rip)", self.number)),
+                        1 => (format!("mem_{}+{at}(%rip)", self.number), self.register(bits)),
+                        _ => (self.register(bits), self.register(bits)),
+                    };
+                    let lock = self.lock(&to);
+                    self.line(format!("{lock}{op}{l} {from},{to}"));
                     self.defined = ALL;
                 }
             }
             6 | 7 => {
                 let op = self.random.pick(&["inc", "dec", "neg", "not"]);
                 let to = self.place(bits);
-                self.line(format!("{op}{l} {to}"));
+                let lock = self.lock(&to);
+                self.line(format!("{lock}{op}{l} {to}"));
                 match op {
                     "inc" | "dec" => self.defined |= ALL & !CARRY,
                     "neg" => self.defined = ALL,
@@ -310,7 +317,7 @@ impl Block {
             17 => {
                 let op = self.random.pick(&["xadd", "cmpxchg"]);
                 let (b, a) = (self.register(bits), self.place(bits));
-                let lock = if is_memory(&a) && self.random.below(2) == 0 { "lock " } else { "" };
+                let lock = self.lock(&a);
                 if self.random.below(2) == 0 {
                     // Half of them find what they expect.
                     self.line(format!("mov{l} {a},{}", register(0, bits)));
@@ -359,10 +366,14 @@ impl Block {
                 self.line(op.to_string());
             }
             23 => {
-                let (from, to) = (self.register(64), self.register(64));
-                self.line(format!("push {from}"));
+                let from = match self.random.below(3) {
+                    0 => format!("${}", self.immediate(32)),
+                    _ => self.place(64),
+                };
+                self.line(format!("pushq {from}"));
                 self.instruction();
-                self.line(format!("pop {to}"));
+                let to = self.place(64);
+                self.line(format!("popq {to}"));
             }
             24 | 25 => self.jump(),
             26 | 27 => {
@@ -465,12 +476,17 @@ impl Block {
     /// Over an instruction or two.
     fn jump(&mut self) {
         let (condition, flags) = self.random.pick(&CONDITIONS);
-        if self.defined & flags != flags {
-            return;
-        }
         self.labels += 1;
         let label = format!(".L{}_{}", self.number, self.labels);
-        self.line(format!("j{condition} {label}"));
+        match self.random.below(6) {
+            0 => {
+                let narrow = self.random.pick(&["jrcxz", "jecxz"]);
+                self.line(format!("and $1,%ecx\n {narrow} {label}"));
+                self.defined = ALL;
+            }
+            _ if self.defined & flags == flags => self.line(format!("j{condition} {label}")),
+            _ => return,
+        }
         let before = self.defined;
         for _ in 0..1 + self.random.below(2) {
             self.instruction();
@@ -559,14 +575,50 @@ impl Block {
             "psrlq",
             "load",
             "store",
+            "andps",
+            "andnpd",
+            "orps",
+            "xorpd",
+            "unpcklps",
+            "unpckhps",
+            "unpcklpd",
+            "unpckhpd",
+            "movups",
+            "movapd",
             "in",
             "out",
             "part",
+            "aligned",
         ]);
         let n = self.random.below(256);
         let word = 8 * self.random.below(MEMORY - 1);
         let memory = self.random.below(8 * (MEMORY - 2) + 1);
         let line = match op {
+            "aligned" => {
+                let at = 16 * self.random.below(MEMORY / 2);
+                let op = self.random.pick(&[
+                    "paddd",
+                    "psubq",
+                    "pand",
+                    "pxor",
+                    "pandn",
+                    "pcmpeqw",
+                    "pcmpgtd",
+                    "pmuludq",
+                    "punpckldq",
+                    "punpckhqdq",
+                    "movaps",
+                    "lddqu",
+                    "pshufd $27,",
+                    "shufps $78,",
+                    "andnps",
+                    "unpckhps",
+                ]);
+                match self.random.below(4) {
+                    0 => format!("movntdq %xmm{b},mem_{}+{at}(%rip)", self.number),
+                    _ => format!("{op} mem_{}+{at}(%rip),%xmm{b}", self.number),
+                }
+            }
             "part" => {
                 let op = self.random.pick(&["movd", "movq", "movss", "movsd", "movhps", "movlps"]);
                 match self.random.below(2) {
@@ -579,7 +631,9 @@ impl Block {
             "pslld" | "psrld" | "psrad" | "psllq" | "psrlq" => format!("{op} ${},%xmm{b}", n % 70),
             "load" => format!("movdqu mem_{}+{word}(%rip),%xmm{b}", self.number),
             "store" => format!("movdqu %xmm{b},mem_{}+{word}(%rip)", self.number),
-            "in" => format!("movq {},%xmm{b}", self.register(64)),
+            "in" if n < 128 => format!("movq {},%xmm{b}", self.register(64)),
+            "in" => format!("movd {},%xmm{b}", self.register(32)),
+            "out" if n < 128 => format!("movq %xmm{b},{}", self.register(64)),
             "out" => format!("movd %xmm{b},{}", self.register(32)),
             _ => format!("{op} %xmm{a},%xmm{b}"),
         };
