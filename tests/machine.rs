@@ -782,6 +782,7 @@ fn differing_in_thread(n: usize, blocks: &[Block], left: &[Vec<u64>], object: &P
     for block in blocks {
         options.exists.extend(block.unsure().map(|(name, w, _)| format!("{name}_{}[{w}]:8", block.number)));
     }
+    options.exists.push("noise[0]:8".to_string());
     let program = match read(object, &options) {
         Ok(program) => program,
         Err(why) => return vec![why],
