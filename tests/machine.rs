@@ -396,9 +396,9 @@ impl Block {
                     self.line(format!("{lock}{op}{l} ${number},mem_{}+{at}(%rip)", self.number));
                     self.defined = CARRY | self.defined & ZERO;
                 } else {
-                    let index = self.register(wide);
-                    let mask = self.random.pick(&[1, 31, 96, 127]);
-                    self.line(format!("and{l} ${mask},{index}"));
+                    let n = self.random.below(REGISTERS.len());
+                    let (index, mask) = (register(n, wide), self.random.pick(&[1, 31, 96, 127]));
+                    self.line(format!("and ${mask},{}", register(n, 64)));
                     self.line(format!("{lock}{op}{l} {index},mem_{}(%rip)", self.number));
                     self.defined = CARRY | ZERO;
                 }
