@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 /// The longest instruction.
 const LONGEST: usize = 15;
 /// Whoever looks at flags does so within so many instructions.
-const FAR: usize = 64;
+const FAR: usize = 1024;
 const ALL_FLAGS: u32 = RflagsBits::CF | RflagsBits::ZF | RflagsBits::SF | RflagsBits::OF | RflagsBits::PF;
 
 /// What leaves flags alone if it shifts by no places.
