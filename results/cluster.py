@@ -24,7 +24,7 @@ from pathlib import Path
 import measure
 from measure import OVERTAKE, best, count, median, seconds, table
 
-# Programs, their sizes, and the longest shortest way to a state, in steps of the search.
+# Programs and their sizes.
 PROGRAMS = [("programs/burns/burns.tso", 7), ("programs/lamport/lamport2.tso", 5), ("programs/mcs/mcs.tso", 6)]
 # The program of the claims, a limit of memory that one process does not keep and four do, and the claims themselves.
 CLAIMED = PROGRAMS[0]
@@ -33,10 +33,12 @@ SHARE, SLOWER = 0.2, 1.5
 # Networks: one-way latency in seconds, bytes per second and process.
 NETWORKS = [("1 Gbit/s, 100 us", 1e-4, 1.18e8), ("10 Gbit/s, 50 us", 5e-5, 1.18e9), ("100 Gbit/s, 10 us", 1e-5, 1.18e10)]
 MACHINES = [2, 4, 8, 16, 32, 64, 128, 256]
-# Words that a process sends before it waits for the end of a round.
-WINDOW = 8 << 20
+# Bytes that a process sends before it waits for the end of a round.
+WINDOW = 1 << 20
 # A batch that is sent when it is full.
 BATCH = 64 << 10
+# Steps from the first state to the last that is found, each of which may have to cross the network.
+DEPTH = 200
 
 
 def main():
@@ -159,10 +161,6 @@ class Model:
         return self.base * 2**20 + scale * self.states / processes * self.per_state + buffers
 
 
-# Steps from the first state to the last that is found, each of which may have to cross the network.
-DEPTH = 200
-
-
 def summary(rows, limited, circumstances, runs):
     text = "# One search in several processes\n\n"
     text += "Written by `results/cluster.py`; every run is a row of [cluster.csv](cluster.csv).\n\n" + circumstances
@@ -213,7 +211,10 @@ def check(rows):
                           f"{model.sent(processes) / 2**20:.0f}", f"{median(own, 'sent_bytes') / 2**20:.0f}",
                           f"{model.memory(processes) / 2**20:.0f}", f"{median(own, 'most_mib'):.0f}"])
     header = ["", "CPU s, model", "measured", "MiB sent, model", "measured", "MiB of a process, model", "measured"]
-    return text + table(header, lines)
+    text += table(header, lines)
+    text += "\nThe model is low where more processes find fewer of the states that they have just sent, and where a table of states\n"
+    text += "has just been doubled: it takes both as they are in two processes and in one.\n"
+    return text
 
 
 def plan(rows):
@@ -248,6 +249,7 @@ LIMITS = """
 - *Batches.* One for each other process, sent when it is full or when a round ends. With 256 processes a round of a thousand
   tasks leaves most of them nearly empty; rounds should then grow with the number of processes.
 - *Offsets.* A process numbers its states with 33 bits, 8 bytes apart: 64 GiB of states each, and 16 TiB in 256.
+  What the table above has beyond that would end at a limit.
 - *One process lost, all lost.* Hours of work are gone with one machine. States that are written down at the end of a round,
   every few minutes, would let the others begin again from there.
 """
