@@ -113,7 +113,7 @@ fn what_other_pages_show_is_what_comes_out() {
             commands += 1;
         }
     }
-    assert_eq!(commands, 7, "the pages have other examples than they had");
+    assert_eq!(commands, 8, "the pages have other examples than they had");
 }
 
 #[test]
